@@ -1,0 +1,136 @@
+//! Compiled code on disk, so that a plugin is compiled once per machine and not once per run.
+//!
+//! Loading compiled code is the one place where the host trusts bytes with its own memory, so the
+//! folder belongs to the user alone (0700), is never a link, and nothing in it is ever accepted
+//! from elsewhere. An entry is named after what it was made from, and carries a checksum against
+//! accidents. Whatever does not fit is compiled again.
+
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// Changes when the layout of an entry does.
+const MAGIC: &[u8; 16] = b"emhost-cwasm-001";
+const HEADER: usize = 16 + 32;
+
+/// A folder of compiled code.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// Opens the folder, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// A folder that others may write to, that is a link, or that cannot be made.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let found = fs::symlink_metadata(folder)?;
+        let refuse = |why: &str| Err(io::Error::other(format!("{} {why}; remove it, and emhost makes it anew", folder.display())));
+        if !found.is_dir() {
+            return refuse("is not a folder");
+        }
+        if found.uid() != rustix_uid() {
+            return refuse("belongs to another user");
+        }
+        if found.permissions().mode() & 0o077 != 0 {
+            // A folder of ours that was opened to others may hold what others wrote.
+            return refuse("is open to other users");
+        }
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// The component compiled for this engine: from the folder, or compiled and kept there.
+    pub(crate) fn load(&self, engine: &Engine, bytes: &[u8], digest: &str) -> wasmtime::Result<Component> {
+        let entry = self.folder.join(key(engine, digest));
+        if let Some(code) = read(&entry) {
+            // SAFETY: the bytes come from a folder that only this user can write to, and are whole
+            // by their checksum; wasmtime itself checks version, settings and processor.
+            #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
+            let loaded = unsafe { Component::deserialize(engine, &code) };
+            if let Ok(component) = loaded {
+                return Ok(component);
+            }
+        }
+        let code = engine.precompile_component(bytes)?;
+        // A cache that cannot be written costs time, not the run.
+        let _ = write(&entry, &code);
+        // SAFETY: made by this very process, a line above.
+        #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
+        unsafe {
+            Component::deserialize(engine, &code)
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "a call without arguments that cannot fail")]
+fn rustix_uid() -> u32 {
+    unsafe extern "C" {
+        safe fn geteuid() -> u32;
+    }
+    geteuid()
+}
+
+/// Everything the compiled code depends on: the component, the engine with its settings and the
+/// processor's features, and this emhost.
+fn key(engine: &Engine, digest: &str) -> String {
+    let mut hasher = Fingerprint(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.0.update(env!("CARGO_PKG_VERSION"));
+    hasher.0.update(std::env::consts::ARCH);
+    hasher.0.update(digest);
+    format!("{}.cwasm", super::hex(&hasher.0.finalize()))
+}
+
+struct Fingerprint(Sha256);
+
+impl Hasher for Fingerprint {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+fn read(entry: &Path) -> Option<Vec<u8>> {
+    let mut file = fs::OpenOptions::new().read(true).custom_flags(O_NOFOLLOW).open(entry).ok()?;
+    let found = file.metadata().ok()?;
+    if !found.is_file() || found.uid() != rustix_uid() || found.permissions().mode() & 0o022 != 0 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let code = bytes.split_off(HEADER.min(bytes.len()));
+    let whole = bytes.len() == HEADER && bytes[..16] == *MAGIC && bytes[16..] == Sha256::digest(&code)[..];
+    whole.then_some(code)
+}
+
+/// The same on every Linux; the standard library has no name for it.
+const O_NOFOLLOW: i32 = 0o400_000;
+
+fn write(entry: &Path, code: &[u8]) -> io::Result<()> {
+    // Each writer has a file of its own and the last rename wins: two processes at once write the
+    // same entry, and a reader sees one of them whole.
+    let temporary = entry.with_extension(format!("tmp-{}-{:x}", std::process::id(), rand::random::<u64>()));
+    let written = (|| {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        file.write_all(MAGIC)?;
+        file.write_all(&Sha256::digest(code))?;
+        file.write_all(code)?;
+        fs::rename(&temporary, entry)
+    })();
+    if written.is_err() {
+        // The first error is the one to know.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}

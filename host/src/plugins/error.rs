@@ -1,0 +1,157 @@
+//! What can go wrong with a plugin, always with its name, the call and the cause.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::bindings::emhost::plugin::types::{FailureKind, State};
+use crate::capabilities::policy::Verb;
+use crate::diagnostic::Diagnostic;
+
+/// Why a plugin cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Its bytes say no.
+    #[error(transparent)]
+    Inspect(#[from] super::inspect::InspectError),
+    /// It does not compile or link.
+    #[error("plugin `{plugin}` cannot be compiled: {reason}")]
+    Compile {
+        /// The plugin.
+        plugin: String,
+        /// What the compiler says.
+        reason: String,
+    },
+    /// Instantiating it failed, so it would fail in every run.
+    #[error("plugin `{plugin}` does not start: {reason}")]
+    Start {
+        /// The plugin.
+        plugin: String,
+        /// Why.
+        reason: String,
+    },
+    /// This host cannot run plugins at all.
+    #[error("the sandbox cannot be set up: {0}")]
+    Engine(String),
+}
+
+/// Why a call gave no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cause {
+    /// The plugin itself said so.
+    Failed {
+        /// How the host should react.
+        kind: FailureKind,
+        /// What the plugin says, cleaned.
+        diagnostics: Vec<Diagnostic>,
+        /// The pause before the next try.
+        retry_after: Option<Duration>,
+        /// What was learnt on the way.
+        state: Option<State>,
+    },
+    /// The site did not give the plugin the role.
+    Role,
+    /// It panicked, with these last words.
+    Panicked(String),
+    /// It trapped.
+    Trapped(String),
+    /// It tried to end the process.
+    Exited,
+    /// It used more than it may.
+    Limit(String),
+    /// It did not finish in time; what it waited for, if the host knows.
+    TooLong(Duration, Option<String>),
+    /// It did what no grant allows, and was stopped or is not believed any more.
+    Broke {
+        /// What it did.
+        summary: String,
+        /// What to do about it.
+        help: Option<String>,
+    },
+    /// What it answered cannot be used.
+    Answer(String),
+    /// It does not do what was recorded.
+    Replay(String),
+    /// The host could not call it.
+    Host(String),
+}
+
+/// A call that gave no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallError {
+    /// The plugin's name.
+    pub plugin: String,
+    /// What it was called for.
+    pub verb: Verb,
+    /// The unit it was called on.
+    pub unit: Option<String>,
+    /// Why there is no answer.
+    pub cause: Cause,
+    /// What the host noticed on the way.
+    pub remarks: Vec<Diagnostic>,
+    /// The end of its standard error, cleaned.
+    pub last_words: Option<String>,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "plugin `{}`, {}", self.plugin, self.verb)?;
+        if let Some(unit) = &self.unit {
+            write!(f, " of `{unit}`")?;
+        }
+        f.write_str(": ")?;
+        match &self.cause {
+            Cause::Failed { diagnostics, .. } => f.write_str(diagnostics.first().map_or("failed and did not say why", |first| &first.summary)),
+            Cause::Role => f.write_str("was not given this role at this site"),
+            Cause::Panicked(words) => write!(f, "panicked: {words}"),
+            Cause::Trapped(why) => write!(f, "crashed: {why}"),
+            Cause::Exited => f.write_str("tried to end the process"),
+            Cause::Limit(what) => f.write_str(what),
+            Cause::TooLong(limit, None) => write!(f, "did not finish within {limit:?}"),
+            Cause::TooLong(limit, Some(waited)) => write!(f, "did not finish within {limit:?}; it was waiting for {waited}"),
+            Cause::Broke { summary, .. } => f.write_str(summary),
+            Cause::Answer(why) => write!(f, "its answer cannot be used: {why}"),
+            Cause::Replay(why) => f.write_str(why),
+            Cause::Host(why) => write!(f, "could not be called: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
+impl CallError {
+    /// The whole story for the person at the terminal: the error first, then remarks.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let code = match &self.cause {
+            Cause::Failed { diagnostics, .. } => diagnostics.first().map_or("plugin/failed", |first| first.code.as_str()),
+            Cause::Role => "plugin/role",
+            Cause::Panicked(_) => "plugin/panicked",
+            Cause::Trapped(_) => "plugin/crashed",
+            Cause::Exited => "plugin/exited",
+            Cause::Limit(_) => "plugin/limit",
+            Cause::TooLong(..) => "plugin/too-long",
+            Cause::Broke { .. } => "plugin/broke-rule",
+            Cause::Answer(_) => "plugin/answer",
+            Cause::Replay(_) => "plugin/replay",
+            Cause::Host(_) => "plugin/host",
+        };
+        let mut first = Diagnostic::error(code, self.to_string());
+        first.detail = self.last_words.clone();
+        let mut all = Vec::new();
+        match &self.cause {
+            Cause::Failed { diagnostics, .. } => {
+                if let Some(said) = diagnostics.first() {
+                    first = Diagnostic { summary: self.to_string(), severity: crate::diagnostic::Severity::Error, ..said.clone() };
+                }
+                all.extend(diagnostics.iter().skip(1).cloned());
+            }
+            Cause::Broke { help, .. } => first.help.clone_from(help),
+            Cause::Panicked(_) | Cause::Trapped(_) | Cause::Exited | Cause::Answer(_) => {
+                first.help = Some(format!("this is a fault of plugin `{}`: report it to its author; nothing else was affected", self.plugin));
+            }
+            _ => {}
+        }
+        all.insert(0, first);
+        all.extend(self.remarks.iter().cloned());
+        all
+    }
+}

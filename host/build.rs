@@ -9,7 +9,7 @@ use std::{env, fs};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-env-changed=EMHOST_BUILTIN_PLUGINS");
     let mut entries = String::new();
-    if let Some(folder) = env::var_os("EMHOST_BUILTIN_PLUGINS").map(PathBuf::from) {
+    if let Some(folder) = env::var_os("EMHOST_BUILTIN_PLUGINS").map(PathBuf::from).filter(|folder| folder.is_dir()) {
         println!("cargo::rerun-if-changed={}", folder.display());
         let mut files: Vec<PathBuf> = fs::read_dir(&folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
         files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm"));

@@ -2,7 +2,7 @@
 //! the work is done by a sandboxed WebAssembly component.
 //!
 //! This crate is the host: it loads plugins ([`plugins`]), lends them what the site granted
-//! ([`capabilities`]) and shows people what happens ([`ui`]). It prints nothing, reads no
+//! ([`capabilities`]). It prints nothing, reads no
 //! environment and never exits; the binary does.
 
 pub mod bindings;

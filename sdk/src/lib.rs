@@ -5,7 +5,7 @@
 //! and one line that exports it:
 //!
 //! ```ignore
-//! emhost_sdk::plugin!(Noop: provisioner, "emhost-plugin.json");
+//! emhost_sdk::plugin!(Noop: provisioner; "emhost-plugin.json");
 //! ```
 //!
 //! The JSON file beside `Cargo.toml` says what the plugin asks of a site; its name and version
@@ -36,13 +36,13 @@ pub use types::{
 /// of the manifest, from the folder of `Cargo.toml`.
 #[macro_export]
 macro_rules! plugin {
-    ($type:ident: $($role:ident),+, $manifest:literal) => {
+    ($type:ident: $($role:ident),+; $manifest:literal) => {
         $crate::manifest!($manifest);
         $crate::export!(lifecycle, $type);
         $($crate::export!($role, $type);)+
     };
     // The manifest's text itself, for plugins too small for a file of their own.
-    ($type:ident: $($role:ident),+, manifest = $text:expr) => {
+    ($type:ident: $($role:ident),+; text = $text:expr) => {
         $crate::manifest!(text $text);
         $crate::export!(lifecycle, $type);
         $($crate::export!($role, $type);)+
@@ -53,14 +53,46 @@ macro_rules! plugin {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! export {
-    (lifecycle, $type:ident) => { $crate::bindings::lifecycle::export_lifecycle!($type with_types_in $crate::bindings::lifecycle); };
-    (configurator, $type:ident) => { $crate::bindings::configurator::export_configurator!($type with_types_in $crate::bindings::configurator); };
-    (boot_source, $type:ident) => { $crate::bindings::boot_source::export_boot_source!($type with_types_in $crate::bindings::boot_source); };
-    (gpu, $type:ident) => { $crate::bindings::gpu::export_gpu!($type with_types_in $crate::bindings::gpu); };
-    (provisioner, $type:ident) => { $crate::bindings::provisioner::export_provisioner!($type with_types_in $crate::bindings::provisioner); };
-    (distro, $type:ident) => { $crate::bindings::distro::export_distro!($type with_types_in $crate::bindings::distro); };
-    (distro_backup, $type:ident) => { $crate::bindings::distro_backup::export_distro_backup!($type with_types_in $crate::bindings::distro_backup); };
-    (addon, $type:ident) => { $crate::bindings::addon::export_addon!($type with_types_in $crate::bindings::addon); };
+    (lifecycle, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::lifecycle::export_lifecycle!($type with_types_in $crate::bindings::lifecycle);
+    };
+    (configurator, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::configurator::export_configurator!($type with_types_in $crate::bindings::configurator);
+    };
+    (boot_source, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::boot_source::export_boot_source!($type with_types_in $crate::bindings::boot_source);
+    };
+    (gpu, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::gpu::export_gpu!($type with_types_in $crate::bindings::gpu);
+    };
+    (provisioner, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::provisioner::export_provisioner!($type with_types_in $crate::bindings::provisioner);
+    };
+    (distro, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::distro::export_distro!($type with_types_in $crate::bindings::distro);
+    };
+    (distro_backup, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::distro_backup::export_distro_backup!($type with_types_in $crate::bindings::distro_backup);
+    };
+    (addon, $type:ident) => {
+        // The names of the exports mean something to a component only; other linkers refuse them.
+        #[cfg(target_arch = "wasm32")]
+        $crate::bindings::addon::export_addon!($type with_types_in $crate::bindings::addon);
+    };
 }
 
 /// Embeds a manifest in the component. Used by [`plugin!`].

@@ -40,9 +40,9 @@ pub struct Inbound {
 
 /// Messages pass as bytes: the host knows no protobuf.
 #[derive(Clone, Copy, Default)]
-struct Raw;
+pub struct RawCodec;
 
-impl Codec for Raw {
+impl Codec for RawCodec {
     type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
@@ -57,7 +57,7 @@ impl Codec for Raw {
     }
 }
 
-impl Encoder for Raw {
+impl Encoder for RawCodec {
     type Item = Bytes;
     type Error = tonic::Status;
 
@@ -67,7 +67,7 @@ impl Encoder for Raw {
     }
 }
 
-impl Decoder for Raw {
+impl Decoder for RawCodec {
     type Item = Bytes;
     type Error = tonic::Status;
 
@@ -344,7 +344,7 @@ impl grpc::HostChannel for Guest {
                 let mut client = client(call, &live);
                 let going = async {
                     client.ready().await.map_err(|error| tonic::Status::from_error(Box::new(error)))?;
-                    client.unary(request, path, Raw).await
+                    client.unary(request, path, RawCodec).await
                 };
                 let left = call.deadline.saturating_duration_since(Instant::now());
                 let response = tokio::time::timeout(left, going).await.map_err(|_| status(Code::DeadlineExceeded, "no answer in time"))?;
@@ -365,7 +365,7 @@ impl grpc::HostChannel for Guest {
                 let mut client = client(call, &live);
                 let going = async {
                     client.ready().await.map_err(|error| tonic::Status::from_error(Box::new(error)))?;
-                    client.server_streaming(request, path, Raw).await
+                    client.server_streaming(request, path, RawCodec).await
                 };
                 let left = call.deadline.saturating_duration_since(Instant::now());
                 let response = tokio::time::timeout(left, going).await.map_err(|_| status(Code::DeadlineExceeded, "no answer in time"))?;

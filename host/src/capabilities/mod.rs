@@ -20,6 +20,7 @@ mod tls;
 pub use archive::{Archive, MemoryArchive};
 pub use call::{Call, Context, Guest};
 pub(crate) use call::{Exceeded, Stopped};
+pub use grpc::RawCodec;
 pub(crate) use http::Outgoing;
 pub(crate) use log::Lines;
 pub(crate) use record::Differs;

@@ -186,6 +186,7 @@ impl fmt::Display for Capability {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::plugins::contract::tests::{component, plugin};

@@ -524,6 +524,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 pub(super) mod tests {
     use serde_json::json;
 
@@ -725,6 +726,7 @@ pub(super) mod tests {
             "file:///etc/passwd",
             "x.json",
             "#anchor",
+            "#/$defs/a%31",
         ] {
             assert_eq!(
                 message(json!({"items": {"$ref": remote}})),

@@ -3,7 +3,8 @@
 use emhost_sdk::provisioner::{FirstBoot, Machine, Power};
 use emhost_sdk::{Failure, Intent, Lifecycle, Proposal, Provisioner, Site, State, Step, Unit};
 
-struct Noop;
+/// Keeps no machines.
+pub struct Noop;
 
 impl Lifecycle for Noop {}
 
@@ -34,4 +35,4 @@ impl Provisioner for Noop {
     }
 }
 
-emhost_sdk::plugin!(Noop: provisioner, "emhost-plugin.json");
+emhost_sdk::plugin!(Noop: provisioner; "emhost-plugin.json");

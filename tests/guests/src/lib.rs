@@ -1,0 +1,82 @@
+//! What the guests share: a provisioner whose `observe` and `apply` do one thing.
+
+/// Makes a provisioner of a function `fn(Unit) -> Result<String, Failure>`.
+///
+/// The function runs in `observe`, `plan` and `apply` alike; what it returns comes back as the
+/// machine's host, the subject of an action, or the reason to be called again.
+#[macro_export]
+macro_rules! provisioner {
+    ($act:path $(, asks: [$($grant:literal),* $(,)?])?) => {
+        struct Plugin;
+
+        impl emhost_sdk::Lifecycle for Plugin {}
+
+        impl emhost_sdk::Provisioner for Plugin {
+            fn observe(unit: emhost_sdk::Unit<'_>, _: Option<emhost_sdk::State>) -> Result<Option<emhost_sdk::provisioner::Machine>, emhost_sdk::Failure> {
+                let host = $act(unit)?;
+                Ok(Some($crate::machine(host)))
+            }
+
+            fn plan(
+                unit: emhost_sdk::Unit<'_>,
+                _: Option<emhost_sdk::provisioner::FirstBoot>,
+                _: emhost_sdk::Intent,
+                _: Option<emhost_sdk::State>,
+            ) -> Result<emhost_sdk::Proposal, emhost_sdk::Failure> {
+                Ok($crate::proposal($act(unit)?))
+            }
+
+            fn apply(
+                unit: emhost_sdk::Unit<'_>,
+                _: Option<emhost_sdk::provisioner::FirstBoot>,
+                _: emhost_sdk::Intent,
+                _: Option<emhost_sdk::State>,
+            ) -> Result<emhost_sdk::Step, emhost_sdk::Failure> {
+                let state = emhost_sdk::State { schema: 1, data: "{}".to_owned() };
+                Ok(emhost_sdk::Step::again(0, $act(unit)?, state))
+            }
+        }
+
+        emhost_sdk::plugin!(
+            Plugin: provisioner;
+            text = concat!("{\"name\":\"guest\",\"asks\":[", $($crate::asks!($($grant),*),)? "]}")
+        );
+    };
+}
+
+/// The `asks` of a manifest, as JSON.
+#[macro_export]
+macro_rules! asks {
+    () => { "" };
+    ($first:literal $(, $rest:literal)*) => {
+        concat!("{\"grant\":\"", $first, "\",\"why\":\"a test\"}" $(, ",{\"grant\":\"", $rest, "\",\"why\":\"a test\"}")*)
+    };
+}
+
+/// A machine on this host.
+pub fn machine(host: String) -> emhost_sdk::provisioner::Machine {
+    emhost_sdk::provisioner::Machine {
+        id: "1".to_owned(),
+        identity: "one".to_owned(),
+        node: None,
+        host,
+        power: emhost_sdk::provisioner::Power::On,
+        addresses: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+/// A proposal with one action on this subject.
+pub fn proposal(subject: String) -> emhost_sdk::Proposal {
+    emhost_sdk::Proposal {
+        actions: vec![emhost_sdk::Action {
+            change: emhost_sdk::Change::Update,
+            subject,
+            disruption: emhost_sdk::Disruption::None,
+            reason: "a test".to_owned(),
+            fields: Vec::new(),
+            attributes: Vec::new(),
+        }],
+        holds: Vec::new(),
+    }
+}

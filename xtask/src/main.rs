@@ -1,0 +1,196 @@
+//! The project's own commands: `cargo xtask` lists them.
+//!
+//! They install what they need beyond rustup and a C compiler, so a fresh clone needs no other step.
+
+mod reference;
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  demo      show a plugin being inspected, granted, called and denied
+  test      build everything and run all tests that need nothing else
+  build     build the emhost binary with its built-in plugins (--release)
+  plugins   build the built-in plugins
+  guests    build the guests of the tests
+  lint      formatting, clippy and rustdoc, without a warning
+  deny      licences, sources and duplicate dependencies
+  docs      write the contract reference into docs/ (--check: only compare)
+  bench     measure, and print ratios
+  ci        lint, deny and docs --check";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let mut words = arguments.iter().map(String::as_str);
+    let done = match words.next() {
+        Some("demo") => demo(),
+        Some("test") => test(&arguments[1..]),
+        Some("build") => build(words.next() == Some("--release")),
+        Some("plugins") => plugins(),
+        Some("guests") => guests(),
+        Some("lint") => lint(),
+        Some("deny") => deny(),
+        Some("docs") => docs(words.next() == Some("--check")),
+        Some("bench") => bench(&arguments[1..]),
+        Some("ci") => lint().and_then(|()| docs(true)).and_then(|()| deny()),
+        _ => {
+            println!("{HELP}");
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn cargo(arguments: &[&str]) -> Result {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(Command::new(cargo).args(arguments).env("EMHOST_GUESTS", target().join("wasm32-wasip2/guest/examples")))
+}
+
+fn run(command: &mut Command) -> Result {
+    let status = command.current_dir(root()).status().map_err(|error| format!("{command:?}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}").into()) }
+}
+
+/// What a new machine lacks: the target that components are compiled for.
+fn setup() -> Result {
+    let installed = Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()).output();
+    match installed {
+        Ok(output) if String::from_utf8_lossy(&output.stdout).lines().any(|line| line == "wasm32-wasip2") => Ok(()),
+        Ok(_) => run(Command::new("rustup").args(["target", "add", "wasm32-wasip2"])),
+        Err(error) => Err(format!("rustup is needed to add the target wasm32-wasip2: {error}").into()),
+    }
+}
+
+/// Builds `plugins/*` and puts the components where the host embeds them from.
+fn plugins() -> Result {
+    setup()?;
+    let mut names: Vec<String> = Vec::new();
+    for entry in fs::read_dir(root().join("plugins"))? {
+        let entry = entry?;
+        if entry.path().join("Cargo.toml").is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    let mut arguments = vec!["build", "--target", "wasm32-wasip2", "--profile", "plugin"];
+    for name in &names {
+        arguments.extend(["--package", name]);
+    }
+    cargo(&arguments)?;
+    let folder = target().join("plugins");
+    fs::create_dir_all(&folder)?;
+    for name in &names {
+        let built = target().join(format!("wasm32-wasip2/plugin/{}.wasm", name.replace('-', "_")));
+        let kept = folder.join(format!("{name}.wasm"));
+        let bytes = fs::read(&built)?;
+        // Untouched when unchanged, so that the host is not built again.
+        if fs::read(&kept).ok().as_ref() != Some(&bytes) {
+            fs::write(&kept, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn guests() -> Result {
+    setup()?;
+    cargo(&["build", "--package", "guests", "--examples", "--target", "wasm32-wasip2", "--profile", "guest"])
+}
+
+fn build(release: bool) -> Result {
+    plugins()?;
+    let mut arguments = vec!["build", "--package", "emhost"];
+    if release {
+        arguments.push("--release");
+    }
+    cargo(&arguments)
+}
+
+fn test(more: &[String]) -> Result {
+    plugins()?;
+    guests()?;
+    let mut arguments = vec!["test", "--workspace", "--exclude", "guests"];
+    arguments.extend(more.iter().map(String::as_str));
+    cargo(&arguments)
+}
+
+fn demo() -> Result {
+    plugins()?;
+    guests()?;
+    cargo(&["build", "--quiet", "--package", "emhost", "--package", "emhost-tests", "--bin", "emhost", "--bin", "demo"])?;
+    run(Command::new(target().join("debug/demo")).arg(target().join("debug/emhost")).env("EMHOST_GUESTS", target().join("wasm32-wasip2/guest/examples")))
+}
+
+fn lint() -> Result {
+    plugins()?;
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--exclude", "guests", "--all-targets", "--", "-D", "warnings"])?;
+    cargo(&["clippy", "--package", "guests", "--examples", "--target", "wasm32-wasip2", "--", "-D", "warnings"])?;
+    let cargo_path = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(Command::new(cargo_path).args(["doc", "--workspace", "--exclude", "guests", "--no-deps", "--document-private-items"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Where tools are kept that are too dear to build for every clone.
+fn tools() -> PathBuf {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    cache.unwrap_or_else(env::temp_dir).join("emhost-tools")
+}
+
+const DENY: &str = "0.20.2";
+
+fn deny() -> Result {
+    let folder = tools().join(format!("cargo-deny-{DENY}"));
+    let deny = folder.join("bin/cargo-deny");
+    if !deny.exists() {
+        println!("xtask: building cargo-deny {DENY} once, into {}", folder.display());
+        let folder = folder.to_string_lossy().into_owned();
+        cargo(&["install", "cargo-deny", "--version", DENY, "--locked", "--no-default-features", "--root", &folder, "--target-dir", &target().join("tools").to_string_lossy()])?;
+    }
+    run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]))?;
+    // The advisory database is elsewhere on the network, which not every machine reaches.
+    let advisories = Command::new(&deny).args(["check", "advisories"]).current_dir(root()).output()?;
+    if advisories.status.success() {
+        println!("advisories ok");
+    } else if String::from_utf8_lossy(&advisories.stderr).contains("failed to fetch advisory database") {
+        println!("SKIPPED: advisories, their database cannot be reached from here");
+    } else {
+        return Err(String::from_utf8_lossy(&advisories.stderr).into_owned().into());
+    }
+    Ok(())
+}
+
+fn docs(check: bool) -> Result {
+    let page = reference::render(&root().join("wit"))?;
+    let file = root().join("docs/contract.md");
+    if !check {
+        return Ok(fs::write(file, page)?);
+    }
+    if fs::read_to_string(&file).ok().as_deref() == Some(page.as_str()) { Ok(()) } else { Err("docs/contract.md is not what wit/ says: run `cargo xtask docs`".into()) }
+}
+
+fn bench(more: &[String]) -> Result {
+    plugins()?;
+    let mut arguments = vec!["run", "--release", "--package", "emhost-tests", "--bin", "bench", "--"];
+    arguments.extend(more.iter().map(String::as_str));
+    cargo(&arguments)
+}

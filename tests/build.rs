@@ -1,4 +1,4 @@
-//! Fails the build when a guest is in `guests/examples/` and no test names it.
+//! Fails the build when a guest is in `guests/examples/` and no test (nor the demo or the benchmark) names it.
 
 use std::error::Error;
 use std::fs;
@@ -14,7 +14,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut suite = String::new();
-    for file in files(Path::new("suite"))? {
+    for file in files(Path::new("suite"))?.into_iter().chain(files(Path::new("src/bin"))?) {
         println!("cargo::rerun-if-changed={}", file.display());
         suite.push_str(&fs::read_to_string(file)?);
     }

@@ -115,7 +115,8 @@ impl Reference {
                 None => Err(LocateError::NoBuiltin { name: name.clone() }),
             },
             Self::Path(path) => {
-                let path = folder.join(path);
+                // A person reads the path as it was written, wherever the command runs.
+                let path = if folder == Path::new(".") { path.clone() } else { folder.join(path) };
                 let fail = |source| LocateError::Read { path: path.clone(), source };
                 let mut bytes = Vec::new();
                 let file = std::fs::File::open(&path).map_err(fail)?;

@@ -83,7 +83,7 @@ impl Ui {
     /// A name and a value, in columns.
     pub fn field(&self, name: &str, value: &str) {
         if !self.json && self.volume > Volume::Quiet {
-            Self::out(&format!("  {} {}", self.paint(Style::Dim, &format!("{name:<10}")), self.clean(value)));
+            Self::out(&format!("  {} {}", self.paint(Style::Dim, &format!("{name:<12}")), self.clean(value)));
         }
     }
 

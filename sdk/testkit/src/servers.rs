@@ -66,9 +66,22 @@ impl Authority {
 
     /// A certificate for these names.
     pub fn sign_for(&self, common_name: &str, names: &[&str]) -> Certificate {
+        self.sign_with(common_name, names, |_| {})
+    }
+
+    /// A certificate for loopback that was good until the end of 2001.
+    pub fn sign_expired(&self, common_name: &str) -> Certificate {
+        self.sign_with(common_name, &["localhost", "127.0.0.1"], |params| {
+            params.not_before = rcgen::date_time_ymd(2001, 1, 1);
+            params.not_after = rcgen::date_time_ymd(2001, 12, 31);
+        })
+    }
+
+    fn sign_with(&self, common_name: &str, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Certificate {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).expect("names");
         params.distinguished_name.push(DnType::CommonName, common_name);
+        change(&mut params);
         let made = params.signed_by(&key, &self.issuer).expect("a certificate");
         Certificate::new(made.pem(), key.serialize_pem(), made.der())
     }

@@ -80,3 +80,21 @@ pub fn proposal(subject: String) -> emhost_sdk::Proposal {
         holds: Vec::new(),
     }
 }
+
+/// The work that is measured, in the sandbox and outside: reading an inventory of 200 machines.
+pub fn work(rounds: u32) -> u64 {
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Machine {
+        name: String,
+        cores: u64,
+        labels: std::collections::BTreeMap<String, String>,
+    }
+    let machine = |number: u64| Machine {
+        name: format!("node-{number}"),
+        cores: number % 16,
+        labels: [("zone".to_owned(), format!("z{}", number % 3)), ("role".to_owned(), "worker".to_owned())].into(),
+    };
+    let text = serde_json::to_string(&(0..200).map(machine).collect::<Vec<_>>()).unwrap_or_default();
+    let cores = |_| serde_json::from_str::<Vec<Machine>>(&text).map_or(0, |all| all.iter().map(|one| one.cores + one.labels.len() as u64).sum());
+    (0..rounds).map(cores).sum()
+}

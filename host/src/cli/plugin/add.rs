@@ -40,7 +40,6 @@ pub fn run(session: &Session<'_>, arguments: Arguments) -> Result<(), Failed> {
     let granted = pinned.grants.clone();
     lock.plugins.insert(name.clone(), pinned);
     lock.save(&session.folder)?;
-    session.ui.heading("decided");
     super::show_grants(session, &inspection, &granted);
     session.ui.success(&format!("`{name}` is in {FILE}"));
     session.ui.event("plugin-added", json!({ "name": name, "digest": inspection.digest, "grants": granted }));

@@ -121,6 +121,10 @@ fn decide(session: &Session<'_>, inspection: &Inspection, again: &str, grants: V
 
 /// What is granted and what is not, for people.
 fn show_grants(session: &Session<'_>, inspection: &Inspection, granted: &[Grant]) {
+    if inspection.manifest.asks.is_empty() {
+        return;
+    }
+    session.ui.heading("decided");
     for ask in &inspection.manifest.asks {
         let mark = match ask.grant.parse::<Grant>() {
             Ok(grant) if granted.contains(&grant) => "granted",

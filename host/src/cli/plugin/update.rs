@@ -67,9 +67,12 @@ pub fn run(session: &Session<'_>, arguments: Arguments) -> Result<(), Failed> {
     let roles = was.roles.iter().filter(|role| inspection.shape.roles.contains(role)).copied().collect();
     let pinned = Pinned::new(source, &inspection, roles, grants)?;
     let granted = pinned.grants.clone();
+    if pinned == was {
+        session.ui.line(&format!("`{name}` stays as it is; to change its rights, name them with --grant or --revoke"));
+        return Ok(());
+    }
     lock.plugins.insert(name.clone(), pinned);
     lock.save(&session.folder)?;
-    session.ui.heading("decided");
     super::show_grants(session, &inspection, &granted);
     session.ui.success(&format!("`{name}` is updated in {FILE}"));
     session.ui.event("plugin-updated", json!({ "name": name, "digest": inspection.digest, "grants": granted }));

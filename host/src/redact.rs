@@ -24,6 +24,9 @@ const HEAD: usize = 8;
 /// A shorter line of a multi-line value is too likely to be found in text that has nothing to do with it.
 const SHORTEST_LINE: usize = 8;
 
+/// A shorter value of a `key: value` line is more likely a word than a token.
+const SHORTEST_VALUE: usize = 16;
+
 /// The secrets of one run, to be taken out of whatever leaves it.
 ///
 /// Clones share what they know, because secrets are learned in one place (a plugin reads one) and must be gone in all
@@ -367,6 +370,24 @@ impl Form {
     }
 }
 
+/// What of a line is secret by itself.
+///
+/// A kubeconfig is a secret too, and most of its lines are in every other one: of `key: value` only a value counts that
+/// is long enough to be a token, and no plain address.
+fn secret_part(line: &[u8]) -> Option<&[u8]> {
+    let length = |text: &[u8]| text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
+    if line.starts_with(b"-----") || length(line) < SHORTEST_LINE {
+        return None;
+    }
+    let first = line.strip_prefix(b"- ").unwrap_or(line);
+    let colon = first.iter().position(|&byte| byte == b':').filter(|&at| first.get(at + 1).is_none_or(|&byte| byte == b' '));
+    let is_key = |key: &[u8]| !key.is_empty() && key.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.\"'".contains(byte));
+    let Some(at) = colon.filter(|&at| is_key(&first[..at])) else { return Some(line) };
+    let value = first[at + 1..].trim_ascii();
+    let address = value.starts_with(b"http") && !value.contains(&b'@');
+    (length(value) >= SHORTEST_VALUE && !address).then_some(value)
+}
+
 /// Collects the spellings of one value.
 ///
 /// Buffers are made large enough at once where that is easy: a buffer that grows leaves copies that nobody zeroizes.
@@ -416,11 +437,8 @@ impl Forms {
         }
         // A key is often shown without its armour, indented, or only in part.
         let lines: BTreeSet<&[u8]> = unix.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
-        for line in lines {
-            let length = line.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
-            if length >= SHORTEST_LINE && !line.starts_with(b"-----") {
-                forms.add_encodings(line);
-            }
+        for line in lines.into_iter().filter_map(secret_part) {
+            forms.add_encodings(line);
         }
         forms.folded()
     }
@@ -839,6 +857,18 @@ mod tests {
             STANDARD.encode((0..length * 3 / 4).map(|_| u8::try_from(random.below(256)).unwrap()).collect::<Vec<u8>>());
         let lines: Vec<&str> = key.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
         format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"))
+    }
+
+    #[test]
+    fn of_a_kubeconfig_only_the_tokens_are_secret() {
+        let redactor = Redactor::new();
+        let config = "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    server: https://10.0.0.20:6443\n  name: dev\nusers:\n- user:\n    token: 0123456789abcdefXYZ\n";
+        redactor.learn("kubeconfig", config.as_bytes());
+        for open in ["apiVersion: v1", "kind: Config", "clusters:", "https://10.0.0.20:6443", "- cluster:"] {
+            assert_eq!(redactor.text(open), open);
+        }
+        assert_eq!(redactor.text("used 0123456789abcdefXYZ"), "used (secret kubeconfig)");
+        assert_eq!(redactor.text(config), "(secret kubeconfig)");
     }
 
     #[test]

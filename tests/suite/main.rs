@@ -3,5 +3,8 @@
 
 mod cli;
 mod hostile;
+mod hostile_answers;
+mod hostile_bytes;
+mod hostile_network;
 mod probe;
 mod slots;

@@ -155,13 +155,17 @@ impl Pinned {
     ///
     /// # Errors
     /// What differs.
-    pub fn check(&self, inspection: &Inspection) -> Result<Policy, LockError> {
-        let name = &inspection.manifest.name;
+    pub fn check(&self, name: &str, inspection: &Inspection) -> Result<Policy, LockError> {
         let now = Self::new(self.source.clone(), inspection, Vec::new(), Vec::new())?;
-        if self.digest != now.digest || self.imports != now.imports || self.contract != now.contract {
-            return Err(LockError::Changed { name: name.clone(), difference: self.difference(&now, &asked(inspection)?) });
+        let is = &inspection.manifest.name;
+        if name != is || self.digest != now.digest || self.imports != now.imports || self.contract != now.contract {
+            let mut difference = self.difference(&now, &asked(inspection)?);
+            if name != is {
+                difference.insert_str(0, &format!("  - name: {name}\n  + name: {is}\n"));
+            }
+            return Err(LockError::Changed { name: name.to_owned(), difference });
         }
-        Ok(Policy::new(name.clone(), self.roles.clone(), asked(inspection)?, self.grants.clone()))
+        Ok(Policy::new(name, self.roles.clone(), asked(inspection)?, self.grants.clone()))
     }
 
     /// What differs between this pin and what is there now, as lines of `-` and `+`.
@@ -236,8 +240,10 @@ impl Lock {
     /// A plugin that was never added, or is not what was added.
     pub fn policy(&self, source: &Reference, inspection: &Inspection) -> Result<Policy, LockError> {
         let name = &inspection.manifest.name;
-        match (self.plugins.get(name), source) {
-            (Some(pinned), _) => pinned.check(inspection),
+        // By its source too: a file that became another plugin is a changed plugin, not a new one.
+        let pinned = self.plugins.get_key_value(name).or_else(|| self.plugins.iter().find(|(_, pinned)| pinned.source == *source));
+        match (pinned, source) {
+            (Some((name, pinned)), _) => pinned.check(name, inspection),
             (None, Reference::Builtin(_)) => {
                 let asks = asked(inspection)?;
                 Ok(Policy::new(name.clone(), inspection.shape.roles.clone(), asks.clone(), asks))

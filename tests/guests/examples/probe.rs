@@ -11,8 +11,8 @@ use emhost_sdk::log::{Level, write};
 use emhost_sdk::provisioner::{FirstBoot, Machine};
 use emhost_sdk::secrets::{self, Secret};
 use emhost_sdk::{
-    Attribute, Boot, Configurator, Diagnostic, Distro, Document, Failure, FieldChange, Intent, Lifecycle, Operation, Proposal, Provisioner, Site,
-    State, Step, Unit, keys,
+    Attribute, Boot, Configurator, Diagnostic, Distro, Document, Failure, FieldChange, Intent, Lifecycle, Operation, Proposal, Provisioner,
+    Site, State, Step, Unit, keys,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -199,7 +199,14 @@ impl Hand {
         Ok(json!(name))
     }
 
-    fn http(&self, method: &str, path: &str, headers: &[(String, String)], body: Option<String>, zeros: Option<usize>) -> Result<Value, Failure> {
+    fn http(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: Option<String>,
+        zeros: Option<usize>,
+    ) -> Result<Value, Failure> {
         let method = match method {
             "GET" => Method::Get,
             "POST" => Method::Post,
@@ -211,7 +218,8 @@ impl Hand {
         let body = body.map(String::into_bytes).or_else(|| zeros.map(|count| vec![b'0'; count]));
         let body = body.map(|bytes| ("application/octet-stream".to_owned(), bytes));
         let answer = request(&method, "pve.emhost.internal", path, &headers, body).map_err(|trouble: Trouble| trouble.failure("pve"))?;
-        let names: Vec<String> = answer.headers.iter().map(|(name, value)| format!("{name}: {value}")).filter(|line| !line.starts_with("date:")).collect();
+        let names: Vec<String> =
+            answer.headers.iter().map(|(name, value)| format!("{name}: {value}")).filter(|line| !line.starts_with("date:")).collect();
         let text: String = String::from_utf8_lossy(&answer.body).chars().take(300).collect();
         Ok(json!({"status": answer.status, "reason": answer.reason, "headers": names, "body": text}))
     }
@@ -353,7 +361,9 @@ fn run(operation: &Operation) -> Result<Told, Failure> {
     }
     let planted = hand.fill(&settings.text);
     match settings.plant.as_str() {
-        "failure" => Err(Failure::internal(&planted, planted.as_str()).detail(&planted).pointer(&planted).help(&planted).and(everywhere(&planted))),
+        "failure" => {
+            Err(Failure::internal(&planted, planted.as_str()).detail(&planted).pointer(&planted).help(&planted).and(everywhere(&planted)))
+        }
         "failure.state" => {
             let state = State { schema: 1, data: json!({"kept": planted}).to_string() };
             Err(Failure::unavailable("probe/state", "failed with state").state(state))
@@ -405,7 +415,12 @@ impl Distro for Probe {
 
     fn members(site: Site<'_>) -> Result<Vec<Member>, Failure> {
         let told = run(site.operation)?;
-        Ok(vec![Member { node: Some(told.or("member.node", "cp-1")), voting: true, healthy: true, attributes: vec![told.attribute("member.attribute")] }])
+        Ok(vec![Member {
+            node: Some(told.or("member.node", "cp-1")),
+            voting: true,
+            healthy: true,
+            attributes: vec![told.attribute("member.attribute")],
+        }])
     }
 
     fn health(site: Site<'_>, _: bool) -> Result<Step, Failure> {

@@ -11,6 +11,19 @@ macro_rules! provisioner {
 
         impl emhost_sdk::Lifecycle for Plugin {}
 
+        $crate::as_provisioner!($act);
+
+        emhost_sdk::plugin!(
+            Plugin: provisioner;
+            text = concat!("{\"name\":\"guest\",\"asks\":[", $($crate::asks!($($grant),*),)? "]}")
+        );
+    };
+}
+
+/// The role of a provisioner for `Plugin`; see [`provisioner!`].
+#[macro_export]
+macro_rules! as_provisioner {
+    ($act:path) => {
         impl emhost_sdk::Provisioner for Plugin {
             fn observe(unit: emhost_sdk::Unit<'_>, _: Option<emhost_sdk::State>) -> Result<Option<emhost_sdk::provisioner::Machine>, emhost_sdk::Failure> {
                 let host = $act(unit)?;
@@ -36,11 +49,6 @@ macro_rules! provisioner {
                 Ok(emhost_sdk::Step::again(0, $act(unit)?, state))
             }
         }
-
-        emhost_sdk::plugin!(
-            Plugin: provisioner;
-            text = concat!("{\"name\":\"guest\",\"asks\":[", $($crate::asks!($($grant),*),)? "]}")
-        );
     };
 }
 
@@ -97,4 +105,87 @@ pub fn work(rounds: u32) -> u64 {
     let text = serde_json::to_string(&(0..200).map(machine).collect::<Vec<_>>()).unwrap_or_default();
     let cores = |_| serde_json::from_str::<Vec<Machine>>(&text).map_or(0, |all| all.iter().map(|one| one.cores + one.labels.len() as u64).sum());
     (0..rounds).map(cores).sum()
+}
+
+/// Makes a distribution of a function `fn(Unit) -> Result<String, Failure>`.
+///
+/// The function runs in `observe`, `plan` and `apply` alike; what it returns comes back as the
+/// version of the operating system, the subject of an action, or the state to keep.
+#[macro_export]
+macro_rules! distro {
+    ($act:path $(, asks: [$($grant:literal),* $(,)?])?) => {
+        struct Plugin;
+
+        impl emhost_sdk::Lifecycle for Plugin {}
+
+        $crate::as_distro!($act);
+
+        emhost_sdk::plugin!(
+            Plugin: distro;
+            text = concat!("{\"name\":\"guest\",\"asks\":[", $($crate::asks!($($grant),*),)? "]}")
+        );
+    };
+}
+
+/// The role of a distribution for `Plugin`; see [`distro!`].
+#[macro_export]
+macro_rules! as_distro {
+    ($act:path) => {
+        impl emhost_sdk::Distro for Plugin {
+            fn observe(unit: emhost_sdk::Unit<'_>, _: Option<emhost_sdk::State>) -> Result<emhost_sdk::distro::NodeStatus, emhost_sdk::Failure> {
+                Ok($crate::status($act(unit)?))
+            }
+
+            fn plan(
+                unit: emhost_sdk::Unit<'_>,
+                _: Vec<emhost_sdk::Document>,
+                _: Option<emhost_sdk::Boot>,
+                _: emhost_sdk::Intent,
+                _: Option<emhost_sdk::State>,
+            ) -> Result<emhost_sdk::Proposal, emhost_sdk::Failure> {
+                Ok($crate::proposal($act(unit)?))
+            }
+
+            fn apply(
+                unit: emhost_sdk::Unit<'_>,
+                _: Vec<emhost_sdk::Document>,
+                _: Option<emhost_sdk::Boot>,
+                _: emhost_sdk::Intent,
+                _: Option<emhost_sdk::State>,
+            ) -> Result<emhost_sdk::Step, emhost_sdk::Failure> {
+                Ok(emhost_sdk::Step::done(emhost_sdk::State { schema: 1, data: $act(unit)? }))
+            }
+
+            fn plan_cluster(_: emhost_sdk::Site<'_>, _: Option<emhost_sdk::State>) -> Result<emhost_sdk::Proposal, emhost_sdk::Failure> {
+                Ok(emhost_sdk::Proposal::nothing())
+            }
+
+            fn apply_cluster(_: emhost_sdk::Site<'_>, _: Option<emhost_sdk::State>) -> Result<emhost_sdk::Step, emhost_sdk::Failure> {
+                Ok(emhost_sdk::Step::finished())
+            }
+
+            fn members(_: emhost_sdk::Site<'_>) -> Result<Vec<emhost_sdk::distro::Member>, emhost_sdk::Failure> {
+                Ok(Vec::new())
+            }
+
+            fn health(_: emhost_sdk::Site<'_>, _: bool) -> Result<emhost_sdk::Step, emhost_sdk::Failure> {
+                Ok(emhost_sdk::Step::finished())
+            }
+
+            fn access(_: emhost_sdk::Site<'_>, kind: String, _: Vec<String>, _: u32) -> Result<emhost_sdk::secrets::Secret, emhost_sdk::Failure> {
+                Err(emhost_sdk::Failure::invalid("guest/access", format!("no access of kind {kind}")))
+            }
+        }
+    };
+}
+
+/// A running node with this version.
+pub fn status(version: String) -> emhost_sdk::distro::NodeStatus {
+    emhost_sdk::distro::NodeStatus {
+        stage: emhost_sdk::distro::Stage::Running,
+        os_version: Some(version),
+        kubernetes_version: None,
+        config_digest: None,
+        attributes: Vec::new(),
+    }
 }

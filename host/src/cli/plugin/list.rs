@@ -19,7 +19,7 @@ pub fn run(session: &Session<'_>, _: &Arguments) -> Result<(), Failed> {
     }
     for (name, pinned) in &lock.plugins {
         let roles: Vec<&str> = pinned.roles.iter().map(|role| role.as_str()).collect();
-        let checked = super::look(session, &pinned.source).and_then(|(_, inspection)| Ok(pinned.check(&inspection)?));
+        let checked = super::look(session, &pinned.source).and_then(|(_, inspection)| Ok(pinned.check(name, &inspection)?));
         let state = if checked.is_ok() { "as pinned" } else { "CHANGED" };
         session.ui.line(&format!("  {name} {} ({}) fills {}: {state}", pinned.version, pinned.source, roles.join(", ")));
         let grants: Vec<String> = pinned.grants.iter().map(ToString::to_string).collect();

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for file in files {
             println!("cargo::rerun-if-changed={}", file.display());
             let name = file.file_stem().and_then(|stem| stem.to_str()).ok_or("a plugin's file name is not text")?;
-            entries.push_str(&format!("    ({name:?}, include_bytes!({:?})),\n", file.display().to_string()));
+            entries = format!("{entries}    ({name:?}, include_bytes!({:?})),\n", file.display().to_string());
         }
     }
     let code = format!("/// Every built-in plugin: its name and its component.\nstatic BUILTIN: &[(&str, &[u8])] = &[\n{entries}];\n");

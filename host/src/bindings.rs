@@ -1,6 +1,6 @@
 //! The contract as generated code, and nothing else.
 #![expect(missing_docs, reason = "the documentation is in wit/ and docs/contract.md")]
-#![expect(clippy::all, clippy::pedantic, reason = "generated")]
+#![allow(clippy::all, clippy::pedantic, reason = "generated")]
 
 wasmtime::component::bindgen!({
     path: "../wit",

@@ -9,7 +9,7 @@ use crate::secrets::Secret;
 
 /// An open channel to one server of a slot.
 pub struct Channel {
-    channel: grpc::Channel,
+    inner: grpc::Channel,
     headers: Vec<Metadata>,
     to: String,
 }
@@ -23,7 +23,7 @@ impl Channel {
     pub fn open(slot: &str, node: Option<&str>, identity: Option<&Secret>) -> Result<Self, Failure> {
         let to = node.map_or_else(|| slot.to_owned(), |node| format!("{slot} on {node}"));
         let channel = grpc::Channel::open(slot, node, identity).map_err(|status| failure(&to, "open", &status))?;
-        Ok(Self { channel, headers: Vec::new(), to })
+        Ok(Self { inner: channel, headers: Vec::new(), to })
     }
 
     /// Sends this metadata with every call.
@@ -38,7 +38,7 @@ impl Channel {
     /// # Errors
     /// A status that is not OK, as it came.
     pub fn try_call<A: Message + Default>(&self, method: &str, request: &impl Message) -> Result<A, Status> {
-        let reply = self.channel.unary(method, &self.headers, &request.encode_to_vec())?;
+        let reply = self.inner.unary(method, &self.headers, &request.encode_to_vec())?;
         A::decode(reply.message.as_slice()).map_err(|error| unreadable(&error))
     }
 
@@ -55,7 +55,7 @@ impl Channel {
     /// # Errors
     /// A status that is not OK.
     pub fn stream<A: Message + Default>(&self, method: &str, request: &impl Message) -> Result<Answers<A>, Failure> {
-        let inbound = self.channel.server_stream(method, &self.headers, &request.encode_to_vec()).map_err(|status| failure(&self.to, method, &status))?;
+        let inbound = self.inner.server_stream(method, &self.headers, &request.encode_to_vec()).map_err(|status| failure(&self.to, method, &status))?;
         Ok(Answers { inbound, to: self.to.clone(), method: method.to_owned(), of: std::marker::PhantomData })
     }
 }

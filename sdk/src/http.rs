@@ -116,8 +116,9 @@ impl Client {
         self.send(&Method::Delete, path, None)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "the callers own it and are done with it")]
     fn send(&self, method: &Method, path: &str, body: Option<Body>) -> Result<Response, Failure> {
-        request(method, &format!("{}.emhost.internal", self.slot), &format!("{}{path}", self.base), &[], body.map(|body| (body.content_type, body.bytes)))
+        request(method, &format!("{}.emhost.internal", self.slot), &format!("{}{path}", self.base), &[], body.as_ref())
             .map_err(|trouble| trouble.failure(&self.slot))
     }
 }
@@ -189,13 +190,13 @@ impl Trouble {
 ///
 /// # Errors
 /// Why there is no answer.
-pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &[u8])], body: Option<(String, Vec<u8>)>) -> Result<Response, Trouble> {
+pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &[u8])], body: Option<&Body>) -> Result<Response, Trouble> {
     let bad = |what: &str| Trouble::Request(what.to_owned());
     let fields = Fields::new();
     for (name, value) in headers {
         fields.append(name, value).map_err(|error| Trouble::Request(format!("header `{name}`: {error:?}")))?;
     }
-    if let Some((content_type, bytes)) = &body {
+    if let Some(Body { content_type, bytes }) = body {
         fields.append("content-type", content_type.as_bytes()).map_err(|error| Trouble::Request(format!("content-type: {error:?}")))?;
         // Proxmox takes no chunked bodies.
         fields.append("content-length", bytes.len().to_string().as_bytes()).map_err(|error| Trouble::Request(format!("content-length: {error:?}")))?;
@@ -207,7 +208,7 @@ pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &
     request.set_path_with_query(Some(path)).map_err(|()| bad("path"))?;
     let outgoing = request.body().map_err(|()| bad("body"))?;
     let pending = outgoing_handler::handle(request, None).map_err(Trouble::Code)?;
-    let written = write(outgoing, body.as_ref().map_or(&[], |(_, bytes)| bytes));
+    let written = write(outgoing, body.map_or(&[], |body| &body.bytes));
     let response = loop {
         match pending.get() {
             Some(answer) => break answer.map_err(|()| bad("answer taken twice"))?.map_err(Trouble::Code)?,
@@ -218,7 +219,7 @@ pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &
     drop(written);
     let status = response.status();
     let headers: Vec<(String, String)> = response.headers().entries().into_iter().map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned())).collect();
-    let body = read(response.consume().map_err(|()| bad("answer consumed twice"))?)?;
+    let body = read(&response.consume().map_err(|()| bad("answer consumed twice"))?)?;
     let reason = headers.iter().find(|(name, _)| name == "x-emhost-reason").map(|(_, value)| value.clone()).unwrap_or_default();
     Ok(Response { status, reason, headers, body })
 }
@@ -232,7 +233,7 @@ fn write(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
     OutgoingBody::finish(body, None).map_err(|error| format!("{error:?}"))
 }
 
-fn read(body: IncomingBody) -> Result<Vec<u8>, Trouble> {
+fn read(body: &IncomingBody) -> Result<Vec<u8>, Trouble> {
     let stream = body.stream().map_err(|()| Trouble::Request("body read twice".to_owned()))?;
     let mut bytes = Vec::new();
     loop {

@@ -8,3 +8,4 @@ mod hostile_bytes;
 mod hostile_network;
 mod probe;
 mod slots;
+mod secrets;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use emhost_testkit::emhost::bindings::emhost::plugin::types::{Intent, Step};
-use emhost_testkit::emhost::plugins::CallError;
+use emhost::capabilities::Context;
+use emhost::bindings::emhost::plugin::types::{Intent, Step};
+use emhost::plugins::CallError;
 use emhost_testkit::{Builder, Kit};
 use emhost_tests::guest;
 use serde_json::{Value, json};
@@ -30,7 +31,7 @@ fn seen(text: &str) -> Value {
 pub struct Call<'a>(pub &'a Kit);
 
 impl Call<'_> {
-    fn context(self, run: &Value) -> emhost_testkit::emhost::capabilities::Context {
+    fn context(self, run: &Value) -> Context {
         let mut context = self.0.context.clone();
         context.settings = json!({"run": run});
         context

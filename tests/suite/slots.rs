@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use emhost_testkit::emhost::capabilities::journal::{Change, Journal, MemoryJournal, Outcome};
-use emhost_testkit::emhost::capabilities::{MemorySecrets, Slots};
-use emhost_testkit::emhost::inventory::site::SlotConfig;
-use emhost_testkit::emhost::redact::Redactor;
+use emhost::capabilities::journal::{Change, Journal, MemoryJournal, Outcome};
+use emhost::capabilities::{MemorySecrets, Slots};
+use emhost::inventory::site::SlotConfig;
+use emhost::redact::Redactor;
 use emhost_testkit::servers::{Authority, Body, Certificate, GrpcServer, HttpServer, Received, answer};
 use emhost_testkit::{Builder, Kit};
 use http::Response;
@@ -59,8 +59,9 @@ async fn a_server_is_trusted_by_its_authority() {
     let kit = trusting(&authority).slot("pve", by_ca(&server)).load();
     assert_eq!(Call(&kit).look(json!([get("/")])).await.expect("trusted")[0]["body"], "hello");
 
-    let kit = trusting(&Authority::new("elsewhere")).slot("pve", by_ca(&server)).load();
-    assert_snapshot!(refusal(&kit, &HttpServer::start(None, |_| answer(200, "")).await).await, @"
+    let other = greeter(&authority).await;
+    let kit = trusting(&Authority::new("elsewhere")).slot("pve", by_ca(&other)).load();
+    assert_snapshot!(refusal(&kit, &other).await, @"
     error[http/certificate] plugin `probe`, provisioner.observe of `cp-1`: slot `pve`: the server's certificate is not trusted
     note[http/failed] slot `pve`: the server's certificate is not trusted: no trusted authority signed it
       help: check `ca:` or `fingerprint:` of slot `pve` in site.yaml

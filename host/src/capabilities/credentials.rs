@@ -16,9 +16,9 @@ use super::tls::ClientCertificate;
 use crate::redact::Redactor;
 
 /// A ticket lives two hours at Proxmox; it is renewed well before.
-pub(crate) const RENEW_AFTER: Duration = Duration::from_secs(60 * 60);
+pub(crate) const RENEW_AFTER: Duration = Duration::from_hours(1);
 /// Past this age a ticket cannot be renewed with itself.
-const DEAD_AFTER: Duration = Duration::from_secs(110 * 60);
+const DEAD_AFTER: Duration = Duration::from_mins(110);
 /// The largest answer to a login that is read.
 const LARGEST_LOGIN: usize = 256 << 10;
 

@@ -402,7 +402,7 @@ impl grpc::HostInbound for Guest {
                 Err(error) => Err(of_tonic(&call, &slot, &error)),
             }
         });
-        Ok(answer.await?.map(|message| message.map(|readable| readable.bytes())))
+        Ok(answer.await?.map(|message| message.map(Readable::bytes)))
     }
 
     async fn drop(&mut self, inbound: Resource<Inbound>) -> wasmtime::Result<()> {

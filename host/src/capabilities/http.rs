@@ -251,7 +251,7 @@ async fn live(call: &Arc<Call>, checked: &Checked, mut headers: HeaderMap, body:
     if connection.credential.is_some() && encoded {
         return Err(Failed::new(FailedKind::Other, format!("slot `{}` answered compressed although asked not to", checked.slot)));
     }
-    Ok(received(call, checked, response, masks))
+    Ok(received(call, checked, response, &masks))
 }
 
 async fn credential(call: &Call, connection: &Connection, slot: &str, headers: &mut HeaderMap, change: bool) -> Result<Option<Arc<Ticket>>, Failed> {
@@ -320,7 +320,7 @@ fn limited(body: WasiBody, most: u64) -> impl Stream<Item = Result<Bytes, Box<dy
 }
 
 /// The answer as the guest may see it: nothing of the host's own, no credential, and bounded.
-fn received(call: &Arc<Call>, checked: &Checked, response: Response<reqwest::Body>, masks: Vec<Redactor>) -> Response<WasiBody> {
+fn received(call: &Arc<Call>, checked: &Checked, response: Response<reqwest::Body>, masks: &[Redactor]) -> Response<WasiBody> {
     let (parts, body) = response.into_parts();
     let mask = |bytes: &[u8]| {
         masks.iter().fold(bytes.to_vec(), |bytes, mask| {

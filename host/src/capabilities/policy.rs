@@ -64,6 +64,7 @@ enum Reach {
 impl Verb {
     /// The role it belongs to; none for `lifecycle`, which runs without any grant.
     pub fn role(self) -> Option<Role> {
+        #[allow(clippy::enum_glob_use, reason = "a table of all of them")]
         use Verb::*;
         Some(match self {
             Validate | UpgradeState => return None,
@@ -82,6 +83,7 @@ impl Verb {
 
     /// The name in the contract, with its interface: `provisioner.apply`.
     pub fn as_str(self) -> &'static str {
+        #[allow(clippy::enum_glob_use, reason = "a table of all of them")]
         use Verb::*;
         match self {
             Validate => "lifecycle.validate",
@@ -118,6 +120,7 @@ impl Verb {
     }
 
     fn reach(self) -> Reach {
+        #[allow(clippy::enum_glob_use, reason = "a table of all of them")]
         use Verb::*;
         match self {
             Validate | UpgradeState | RenderConfig | Media | Assign | ContributeGpu

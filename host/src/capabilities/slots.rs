@@ -20,7 +20,7 @@ pub const DOMAIN: &str = ".emhost.internal";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that says nothing for this long is taken for dead.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why a site's slots cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ pub(crate) struct Connection {
 
 /// Every slot the site bound.
 pub struct Slots {
-    slots: BTreeMap<String, Slot>,
+    bound: BTreeMap<String, Slot>,
     secrets: Arc<dyn SecretStore>,
     redactor: Redactor,
     renew_after: Duration,
@@ -121,13 +121,13 @@ impl Slots {
         for (name, config) in configs {
             slots.insert(name.clone(), Slot::bind(name, config, read_file)?);
         }
-        Ok(Self { slots, secrets, redactor, renew_after: credentials::RENEW_AFTER })
+        Ok(Self { bound: slots, secrets, redactor, renew_after: credentials::RENEW_AFTER })
     }
 
     /// A site without any.
     pub fn none() -> Self {
         Self {
-            slots: BTreeMap::new(),
+            bound: BTreeMap::new(),
             secrets: Arc::new(super::secrets::MemorySecrets::default()),
             redactor: Redactor::new(),
             renew_after: credentials::RENEW_AFTER,
@@ -142,7 +142,7 @@ impl Slots {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Slot> {
-        self.slots.get(name)
+        self.bound.get(name)
     }
 
     /// The connection of a slot with a URL; the reason as a person reads it otherwise.

@@ -135,7 +135,7 @@ impl CallError {
             Cause::Host(_) => "plugin/host",
         };
         let mut first = Diagnostic::error(code, self.to_string());
-        first.detail = self.last_words.clone();
+        first.detail.clone_from(&self.last_words);
         let mut all = Vec::new();
         match &self.cause {
             Cause::Failed { diagnostics, .. } => {

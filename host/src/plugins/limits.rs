@@ -43,7 +43,7 @@ impl Default for Limits {
             // A JavaScript or Python engine starts at about 30 MiB.
             memory: 256 << 20,
             cpu: Duration::from_secs(10),
-            wall: Duration::from_secs(120),
+            wall: Duration::from_mins(2),
             table_elements: 100_000,
             instances: 64,
             handles: 4096,

@@ -130,13 +130,13 @@ impl Ui {
         }
         let mut text = format!("{} {}", self.paint(style, &format!("{word}:")), self.clean(&diagnostic.summary));
         if let Some(pointer) = &diagnostic.pointer {
-            text.push_str(&format!("\n  at {}", self.clean(pointer)));
+            text = format!("{text}\n  at {}", self.clean(pointer));
         }
         if let Some(detail) = &diagnostic.detail {
             text.push_str(&indented(&self.clean(detail)));
         }
         if let Some(help) = &diagnostic.help {
-            text.push_str(&format!("\n  {}{}", self.paint(Style::Bold, "help: "), self.clean(help).replace('\n', "\n        ")));
+            text = format!("{text}\n  {}{}", self.paint(Style::Bold, "help: "), self.clean(help).replace('\n', "\n        "));
         }
         eprintln!("{text}");
     }
@@ -156,5 +156,5 @@ impl Ui {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("\n  | {line}")).collect()
+    text.lines().fold(String::new(), |all, line| format!("{all}\n  | {line}"))
 }

@@ -191,3 +191,30 @@ fn a_changed_plugin_of_another_kind_is_not_taken_for_the_first() {
     assert_eq!(ran.exit, 4);
     assert!(ran.err.contains("is plugin `noop`, not `demo`"), "{}", ran.err);
 }
+
+#[test]
+fn the_commands_of_the_readme_work() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).expect("the README");
+    let place = Place::new();
+    std::fs::rename(place.path().join("demo.wasm"), place.path().join("plugin.wasm")).expect("renamed");
+    let commands: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("$ emhost ")).collect();
+    assert!(commands.len() >= 3, "{commands:?}");
+    for command in commands {
+        let ran = place.emhost(&command.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(ran.exit, 0, "emhost {command}: {}", ran.err);
+    }
+}
+
+#[test]
+fn settings_are_checked_against_the_plugins_own_schema() {
+    let place = Place::new();
+    assert_eq!(place.emhost(&["plugin", "add", "./demo.wasm", "--yes"]).exit, 0);
+    let site = |settings: &str| {
+        std::fs::write(place.path().join("site.yaml"), format!("plugins: {{provisioner: ./demo.wasm}}\nsettings: {{demo: {settings}}}\n")).expect("a site");
+        place.emhost(&["-q", "plugin", "list"])
+    };
+    assert_eq!(site("{curious: true}").exit, 0);
+    let ran = site("{curios: true, curious: maybe}");
+    assert_eq!(ran.exit, 4);
+    assert!(ran.err.contains("curios") && ran.err.contains("at site.yaml settings.demo/curious"), "{}", ran.err);
+}

@@ -9,3 +9,4 @@ mod hostile_network;
 mod probe;
 mod slots;
 mod secrets;
+mod record;

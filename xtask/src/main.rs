@@ -126,18 +126,22 @@ fn build(release: bool) -> Result {
     cargo(&arguments)
 }
 
-fn test(more: &[String]) -> Result {
+/// Builds every program for tests and demo. All at once, so that dependencies are built with one set of features.
+fn programs() -> Result {
     plugins()?;
     guests()?;
+    cargo(&["build", "--workspace", "--exclude", "guests", "--bins"])
+}
+
+fn test(more: &[String]) -> Result {
+    programs()?;
     let mut arguments = vec!["test", "--workspace", "--exclude", "guests"];
     arguments.extend(more.iter().map(String::as_str));
     cargo(&arguments)
 }
 
 fn demo() -> Result {
-    plugins()?;
-    guests()?;
-    cargo(&["build", "--quiet", "--package", "emhost", "--package", "emhost-tests", "--bin", "emhost", "--bin", "demo"])?;
+    programs()?;
     run(Command::new(target().join("debug/demo")).arg(target().join("debug/emhost")).env("EMHOST_GUESTS", target().join("wasm32-wasip2/guest/examples")))
 }
 

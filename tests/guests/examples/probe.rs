@@ -220,7 +220,7 @@ impl Hand {
         let answer = request(&method, "pve.emhost.internal", path, &headers, body).map_err(|trouble: Trouble| trouble.failure("pve"))?;
         let names: Vec<String> =
             answer.headers.iter().map(|(name, value)| format!("{name}: {value}")).filter(|line| !line.starts_with("date:")).collect();
-        let text: String = String::from_utf8_lossy(&answer.body).chars().take(300).collect();
+        let text = String::from_utf8_lossy(&answer.body);
         Ok(json!({"status": answer.status, "reason": answer.reason, "headers": names, "body": text}))
     }
 

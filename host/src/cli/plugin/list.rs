@@ -1,5 +1,6 @@
+use emhost::diagnostic::Diagnostic;
 use emhost::inventory::site::Site;
-use emhost::plugins::inspect::inspect;
+use emhost::plugins::inspect::{Inspection, inspect};
 use emhost::plugins::locate::{Reference, builtin_names};
 use serde_json::json;
 
@@ -34,7 +35,10 @@ pub fn run(session: &Session<'_>, _: &Arguments) -> Result<(), Failed> {
     }
     for (role, text) in references {
         let reference: Reference = text.parse()?;
-        let known = super::look(session, &reference).and_then(|(_, inspection)| Ok(lock.policy(&reference, &inspection)?));
+        let known = super::look(session, &reference).and_then(|(_, inspection)| {
+            lock.policy(&reference, &inspection)?;
+            check_settings(&site, &inspection)
+        });
         session.ui.line(&format!("  {role}: {text}{}", if known.is_ok() { "" } else { " (not usable)" }));
         for diagnostic in known.err().into_iter().flat_map(|failed| failed.diagnostics) {
             if !refused.contains(&diagnostic) {
@@ -48,4 +52,19 @@ pub fn run(session: &Session<'_>, _: &Arguments) -> Result<(), Failed> {
         session.ui.field(name, described.as_deref().unwrap_or_default());
     }
     if refused.is_empty() { Ok(()) } else { Err(Failed { exit: Exit::Refused, diagnostics: refused }) }
+}
+
+/// The site's settings for a plugin against the plugin's own schema; all problems at once.
+fn check_settings(site: &Site, inspection: &Inspection) -> Result<(), Failed> {
+    let name = &inspection.manifest.name;
+    let Some(settings) = site.settings.get(name) else { return Ok(()) };
+    let problems = inspection.manifest.check_settings(settings);
+    let diagnostics: Vec<Diagnostic> = problems
+        .into_iter()
+        .map(|problem| Diagnostic {
+            pointer: Some(format!("site.yaml settings.{name}{}", problem.pointer)),
+            ..Diagnostic::error("plugin/settings", format!("the settings of plugin `{name}` are not what it takes: {}", problem.message))
+        })
+        .collect();
+    if diagnostics.is_empty() { Ok(()) } else { Err(Failed { exit: Exit::Input, diagnostics }) }
 }

@@ -69,7 +69,7 @@ fn inspect_says_what_it_is_without_running_it() {
     imports
       operations   reports progress and reads its own settings
       inventory    reads the cluster and its nodes
-      http         sends HTTP requests, to granted slots only
+      http         sends HTTP requests to granted slots
       stdio        writes to standard error, which goes to the log
       environment  asks for environment variables; gets none
     asks for

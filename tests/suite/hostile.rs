@@ -98,24 +98,24 @@ async fn an_endless_loop_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endless_loop_ends_by_the_wall_clock_too() {
     let message = observing(hostile("endless-loop").limits(|limits| limits.wall = Duration::from_millis(200))).await;
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"error: plugin `guest`, provisioner.observe of `cp-1`: did not finish within 200ms");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deep_recursion_ends() {
-    insta::assert_snapshot!(observing(hostile("deep-recursion")).await, @"");
+    insta::assert_snapshot!(observing(hostile("deep-recursion")).await, @"error: plugin `guest`, provisioner.observe of `cp-1`: recursed too deep: its stack is full");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_has_a_limit() {
     let message = observing(hostile("memory-growth").limits(|limits| limits.memory = 32 << 20)).await;
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"error: plugin `guest`, provisioner.observe of `cp-1`: needs more than the 32 MiB of memory it may have");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_has_a_limit() {
     let message = observing(hostile("huge-answer").limits(|limits| limits.crossing = 4 << 20)).await;
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"error: plugin `guest`, provisioner.observe of `cp-1`: passed more than 4 MiB at once");
     // Within the limit it is one line, cut to a length that can be shown.
     let machine = hostile("huge-answer").load().observe().await.expect("an answer");
     assert_eq!(machine.host.chars().count(), 1000);
@@ -124,21 +124,27 @@ async fn an_answer_has_a_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_has_a_limit() {
     let error = hostile("endless-plan").load().plan().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, provisioner.plan of `cp-1`: its answer cannot be used: it lists 20000 things, and 10000 are the most
+      help: this is a fault of plugin `guest`: report it to its author; nothing else was affected
+    ");
     still_alive().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sleep_ends_with_the_wall_clock() {
     let message = observing(hostile("sleeps").limits(|limits| limits.wall = Duration::from_millis(300))).await;
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: did not finish within 300ms
+      detail: good night
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn handles_have_a_limit() {
     for kind in ["nodes", "fields", "clocks"] {
         let message = observing(hostile("hoards-handles").settings(json!(kind)).limits(|limits| limits.handles = 512)).await;
-        insta::allow_duplicates! { insta::assert_snapshot!(message, @""); }
+        insta::allow_duplicates! { insta::assert_snapshot!(message, @"error: plugin `guest`, provisioner.observe of `cp-1`: holds more than 512 handles"); }
     }
 }
 
@@ -159,7 +165,8 @@ async fn flood(name: &str) {
     assert!((10..=101).contains(&events.len()), "{name}: {} events", events.len());
     let bytes: usize = events.iter().map(|event| serde_json::to_string(event).expect("JSON").len()).sum();
     assert!(bytes < 140 << 10, "{name}: {bytes} bytes");
-    let dropped = |event: &Event| matches!(event, Event::Log { message, .. } if message == "said more than one call may say; the rest is dropped");
+    let dropped =
+        |event: &Event| matches!(event, Event::Log { message, .. } if message == "said more than one call may say; the rest is dropped");
     assert_eq!(events.iter().filter(|event| dropped(event)).count(), 1, "{name}");
     assert!(events.iter().all(|event| !matches!(event, Event::Progress { percent: Some(101..), .. })), "{name}");
     still_alive().await;
@@ -174,19 +181,34 @@ async fn floods_are_cut() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_shows_its_last_words() {
-    insta::assert_snapshot!(observing(hostile("panics")).await, @"");
+    insta::assert_snapshot!(observing(hostile("panics")).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: panicked: panicked at tests/guests/examples/panics.rs:8:46: every node has a system disk note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+      detail: about to look at the disk of cp-1
+
+    thread '<unnamed>' (1) panicked at tests/guests/examples/panics.rs:8:46:
+    every node has a system disk
+    note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+      help: this is a fault of plugin `guest`: report it to its author; nothing else was affected
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trap_is_explained() {
-    insta::assert_snapshot!(observing(hostile("traps")).await, @"");
+    insta::assert_snapshot!(observing(hostile("traps")).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: crashed: it gave up (unreachable)
+      help: this is a fault of plugin `guest`: report it to its author; nothing else was affected
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_process_does_not_end() {
     for status in [0, 3] {
         let message = observing(hostile("exits").settings(json!(status))).await;
-        insta::allow_duplicates! { insta::assert_snapshot!(message, @""); }
+        insta::allow_duplicates! { insta::assert_snapshot!(message, @r"
+        error: plugin `guest`, provisioner.observe of `cp-1`: tried to end the process
+          detail: goodbye
+          help: this is a fault of plugin `guest`: report it to its author; nothing else was affected
+        "); }
     }
 }
 

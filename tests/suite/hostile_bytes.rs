@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use emhost::plugins::lock::{Lock, LockError, Pinned};
 use emhost::plugins::locate::Reference;
+use emhost::plugins::lock::{Lock, LockError, Pinned};
 use emhost::plugins::{Cache, Plugin, Role, Runtime, inspect};
 use emhost_testkit::Kit;
 use emhost_tests::guest;
@@ -110,11 +110,11 @@ const GROW: [u8; 15] = [0, 0xd0, 0x70, 0x41, 0x80, 0x80, 0x80, 0xc0, 0x00, 0xfc,
 async fn tables_have_a_limit() {
     let guest = component(str::to_owned, |module| with_table(&module, 1, &GROW));
     let error = Kit::bytes(guest).load().observe().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @"error: plugin `guest`, provisioner.observe of `cp-1`: needs a table of more than the 100000 elements it may have");
     // The same from the start.
     let guest = component(str::to_owned, |module| with_table(&module, 9_000_000, &[0, 0, 0x0b]));
     let error = Kit::bytes(guest).load().observe().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @"error: plugin `guest`, provisioner.observe of `cp-1`: needs a table of more than the 100000 elements it may have");
     still_alive().await;
 }
 
@@ -128,26 +128,34 @@ async fn another_contract_is_refused() {
         let package = format!("package emhost:plugin@{version};");
         component(|text| text.replace("@since(version = 0.1.0)", "").replace("package emhost:plugin@0.1.0;", &package), |module| module)
     };
-    insta::assert_snapshot!(refusal(at("0.2.0")), @"");
+    insta::assert_snapshot!(refusal(at("0.2.0")), @"built for contract 0.2.0, this emhost speaks 0.1.0: rebuild the plugin against contract 0.1, or use an emhost that speaks 0.2");
     assert!(Kit::bytes(at("0.1.7")).build().is_ok(), "a later one that is compatible");
     still_alive().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changed_types_are_refused() {
-    let other = component(|text| text.replace("    identity: string,", "    identity: u64,").replace("    data-loss,\n", "    outage,\n"), |module| module);
-    insta::assert_snapshot!(refusal(other), @"");
+    let other = component(
+        |text| text.replace("    identity: string,", "    identity: u64,").replace("    data-loss,\n", "    outage,\n"),
+        |module| module,
+    );
+    insta::assert_snapshot!(refusal(other), @r"
+    does not fit contract 0.1.0:
+      provisioner.machine: field `identity` is `u64`, contract 0.1.0 says `string`
+      types.disruption: has a case `outage` that contract 0.1.0 does not know
+      types.disruption: lacks the case `data-loss`
+    ");
     still_alive().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_component_is_refused() {
     let (resolve, world) = contract(str::to_owned);
-    insta::assert_snapshot!(refusal(dummy_module(&resolve, world, ManglingAndAbi::Standard32)), @"");
+    insta::assert_snapshot!(refusal(dummy_module(&resolve, world, ManglingAndAbi::Standard32)), @"is a core WebAssembly module, not a component: build it for wasm32-wasip2, or wrap it with `wasm-tools component new`");
     let whole = fs::read(guest("panics")).expect("a guest");
-    insta::assert_snapshot!(refusal(Vec::new()), @"");
-    insta::assert_snapshot!(refusal(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec()), @"");
-    insta::assert_snapshot!(refusal(whole[..whole.len() / 2].to_vec()), @"");
+    insta::assert_snapshot!(refusal(Vec::new()), @"is not a WebAssembly component (it is empty)");
+    insta::assert_snapshot!(refusal(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec()), @"is precompiled machine code, which emhost only loads from its own cache: give it the .wasm component");
+    insta::assert_snapshot!(refusal(whole[..whole.len() / 2].to_vec()), @"is not a WebAssembly component (unexpected end-of-file)");
     for length in (0..whole.len()).step_by(whole.len() / 40) {
         refusal(whole[..length].to_vec());
     }
@@ -161,7 +169,10 @@ async fn another_digest_than_the_pinned_one_is_refused() {
     let (pinned, other) = (read("panics"), read("reads-slot"));
     let folder = tempfile::tempdir().expect("a folder");
     let mut lock = Lock::load(folder.path()).expect("no lock yet");
-    insta::assert_snapshot!(lock.policy(&source, &pinned).expect_err("not pinned"), @"");
+    insta::assert_snapshot!(lock.policy(&source, &pinned).expect_err("not pinned"), @r"
+    plugin `guest` (./guest.wasm) is not in emhost.lock
+    look at it with `emhost plugin inspect ./guest.wasm`, then allow it with `emhost plugin add ./guest.wasm`
+    ");
     lock.plugins.insert("guest".to_owned(), Pinned::new(source.clone(), &pinned, vec![Role::Provisioner], Vec::new()).expect("a pin"));
     lock.save(folder.path()).expect("saved");
     let lock = Lock::load(folder.path()).expect("a lock");
@@ -169,7 +180,15 @@ async fn another_digest_than_the_pinned_one_is_refused() {
     let error = lock.policy(&source, &other).expect_err("changed");
     assert!(matches!(error, LockError::Changed { .. }));
     let message = error.to_string().replace(&pinned.digest, "sha256:(pinned)").replace(&other.digest, "sha256:(other)");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @r"
+    plugin `guest` is not what emhost.lock says:
+      - digest: sha256:(pinned)
+      + digest: sha256:(other)
+      + imports wasi:http/outgoing-handler@0.2.12
+      + imports wasi:http/types@0.2.12
+      + asks for http:pve (not granted)
+    if the change is meant, run `emhost plugin update guest`
+    ");
     still_alive().await;
 }
 
@@ -282,10 +301,10 @@ async fn a_cache_that_is_open_to_others_is_refused() {
     assert_eq!(fs::metadata(&path).expect("a folder").permissions().mode() & 0o777, 0o700);
     let refusal = |path: &Path| Cache::open(path).expect_err("refused").to_string().replace(&*folder.path().to_string_lossy(), "/home");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("opened");
-    insta::assert_snapshot!(refusal(&path), @"");
+    insta::assert_snapshot!(refusal(&path), @"/home/cache is open to other users; remove it, and emhost makes it anew");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("closed");
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&path, &link).expect("a link");
-    insta::assert_snapshot!(refusal(&link), @"");
+    insta::assert_snapshot!(refusal(&link), @"/home/link is not a folder; remove it, and emhost makes it anew");
     still_alive().await;
 }

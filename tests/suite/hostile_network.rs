@@ -30,7 +30,9 @@ async fn unreached(builder: Builder) -> String {
 }
 
 /// A server that is handed each connection once a request has come in over it.
-async fn raw<F: Future<Output = std::io::Result<()>> + Send + 'static>(serve: impl Fn(tokio::net::TcpStream) -> F + Send + 'static) -> String {
+async fn raw<F: Future<Output = std::io::Result<()>> + Send + 'static>(
+    serve: impl Fn(tokio::net::TcpStream) -> F + Send + 'static,
+) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port on loopback");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async move {
@@ -55,7 +57,11 @@ async fn reading(url: &str) -> CallError {
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_are_no_slots() {
     let dial = async |authority: &str| unreached(hostile("dials-elsewhere").settings(json!(authority))).await;
-    insta::assert_snapshot!(dial("169.254.169.254").await, @"");
+    insta::assert_snapshot!(dial("169.254.169.254").await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `169.254.169.254`
+    note: `https://169.254.169.254/latest/meta-data` is no slot
+      help: plugins never dial addresses: they ask for https://SLOT.emhost.internal/…, and the site says where the slot leads
+    ");
     let server = greeting().await;
     for authority in [
         &server.address.to_string(),
@@ -79,30 +85,52 @@ async fn addresses_are_no_slots() {
         assert!(message.contains(" is no slot\n  help: plugins never dial addresses"), "{authority}: {message}");
     }
     assert!(server.received().is_empty());
-    insta::assert_snapshot!(dial("user:password@pve.emhost.internal:8443").await, @"");
+    insta::assert_snapshot!(dial("user:password@pve.emhost.internal:8443").await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `user:password@pve.emhost.internal:8443`
+    note: `https://user:password@pve.emhost.internal:8443/latest/meta-data` is no slot
+      help: plugins never dial addresses: they ask for https://SLOT.emhost.internal/…, and the site says where the slot leads
+    ");
     // What is no authority at all does not even become a request.
-    insta::assert_snapshot!(dial("pve.emhost.internal/../").await, @"");
+    insta::assert_snapshot!(dial("pve.emhost.internal/../").await, @"error: plugin `guest`, provisioner.observe of `cp-1`: the request to slot `pve.emhost.internal/../` cannot be made: authority");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unbound_and_unasked_slots_lead_nowhere() {
     let dial = async |slot: &str| unreached(hostile("dials-elsewhere").settings(json!(format!("{slot}.emhost.internal")))).await;
-    insta::assert_snapshot!(dial("unbound").await, @"");
-    insta::assert_snapshot!(dial("unasked").await, @"");
+    insta::assert_snapshot!(dial("unbound").await, @r#"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `unbound.emhost.internal`
+    note: slot `unbound` is not bound at this site
+      help: add to site.yaml:
+    slots:
+      unbound: {url: "https://…"}
+    "#);
+    insta::assert_snapshot!(dial("unasked").await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `unasked.emhost.internal`
+    note: `http:unasked` is not among what the manifest of plugin `guest` asks for
+      help: report it to the author of `guest`: its manifest must ask for `http:unasked`
+    ");
     let ungranted = hostile("dials-elsewhere").settings(json!("pve.emhost.internal")).grants(&["http:unbound"]);
-    insta::assert_snapshot!(unreached(ungranted).await, @"");
+    insta::assert_snapshot!(unreached(ungranted).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `pve.emhost.internal`
+    note: `http:pve` is not granted to plugin `guest` at this site
+      help: to allow it, run `emhost plugin update guest --grant http:pve`, or add this line to `plugins.guest.grants` in emhost.lock:
+      - http:pve
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_stay_inside_the_slot() {
     let climb = async |path: &str| unreached(hostile("climbs-paths").settings(json!(path))).await;
-    insta::assert_snapshot!(climb("/api2/../admin").await, @"");
+    insta::assert_snapshot!(climb("/api2/../admin").await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `pve`
+    note: `https://pve.emhost.internal/api2/../admin` has `.` or `..` in its path
+    ");
     for path in ["/..", "/../x", "/a/%2e%2e/b", "/a/.%2E/b", "/a/./b", "/a/%2e", "/..?x=1"] {
         let message = climb(path).await;
         assert!(message.contains("has `.` or `..` in its path"), "{path}: {message}");
     }
     // A backslash or a line break is not even a path, or is refused like a dot.
-    insta::assert_snapshot!(climb("/a\r\nhost: evil").await, @"");
+    insta::assert_snapshot!(climb("/a\r\nhost: evil").await, @"error: plugin `guest`, provisioner.observe of `cp-1`: the request to slot `pve` cannot be made: path");
     for path in ["/a\\..\\b", "/a b", "/a\nb", "\u{0}", "/a HTTP/1.1\r\nx: y\r\n\r\nGET /b"] {
         climb(path).await;
     }
@@ -111,7 +139,9 @@ async fn paths_stay_inside_the_slot() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_under_the_slots_own_path_stays_there() {
     let server = greeting().await;
-    for (path, arrives) in [("//evil.example/x", "/base//evil.example/x"), ("/@evil.example", "/base/@evil.example"), ("/x?next=/../y", "/base/x?next=/../y")] {
+    for (path, arrives) in
+        [("//evil.example/x", "/base//evil.example/x"), ("/@evil.example", "/base/@evil.example"), ("/x?next=/../y", "/base/x?next=/../y")]
+    {
         let kit = hostile("climbs-paths").settings(json!(path)).url("pve", &format!("{}/base", server.url())).load();
         kit.observe().await.expect("a harmless request");
         assert_eq!(server.received().last().expect("a request").path, arrives);
@@ -120,22 +150,41 @@ async fn a_path_under_the_slots_own_path_stays_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tunnels_are_never_opened() {
-    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("CONNECT"))).await, @"");
-    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("TRACE"))).await, @"");
+    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("CONNECT"))).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `pve`
+    note: method CONNECT is never sent
+    ");
+    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("TRACE"))).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: the host refused the request to slot `pve`
+    note: method TRACE is never sent
+    ");
     // An unknown method may be a change, so it is one.
-    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("PURGE"))).await, @"");
-    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("GET / HTTP/1.1\r\nx:"))).await, @"");
+    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("PURGE"))).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: provisioner.observe may only look, and tried to change something through `http:pve`
+      help: this is a fault of plugin `guest`: report it to its author
+    ");
+    insta::assert_snapshot!(unreached(hostile("odd-methods").settings(json!("GET / HTTP/1.1\r\nx:"))).await, @"error: plugin `guest`, provisioner.observe of `cp-1`: the request to slot `pve` cannot be made: method");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_of_the_host_are_not_the_guests_to_set() {
     let forge = async |name: &str, value: &str| unreached(hostile("forges-headers").settings(json!([name, value]))).await;
-    insta::assert_snapshot!(forge("Authorization", "Bearer mine").await, @"");
-    for name in ["cookie", "Host", "CSRFPreventionToken", "Proxy-Authorization", "Transfer-Encoding", "Connection", "Upgrade", "X-Forwarded-For", "Expect"] {
+    insta::assert_snapshot!(forge("Authorization", "Bearer mine").await, @"error: plugin `guest`, provisioner.observe of `cp-1`: the request to slot `pve` cannot be made: header `Authorization`: HeaderError::Forbidden");
+    for name in [
+        "cookie",
+        "Host",
+        "CSRFPreventionToken",
+        "Proxy-Authorization",
+        "Transfer-Encoding",
+        "Connection",
+        "Upgrade",
+        "X-Forwarded-For",
+        "Expect",
+    ] {
         let message = forge(name, "x").await;
         assert!(message.contains(&format!("header `{name}`: HeaderError::Forbidden")), "{name}: {message}");
     }
-    insta::assert_snapshot!(forge("x-note", "a\r\nAuthorization: Bearer mine").await, @"");
+    insta::assert_snapshot!(forge("x-note", "a\r\nAuthorization: Bearer mine").await, @"error: plugin `guest`, provisioner.observe of `cp-1`: the request to slot `pve` cannot be made: header `x-note`: HeaderError::InvalidSyntax");
     for (name, value) in [("x-note", "a\nb"), ("x-note", "a\0b"), ("x note", "a"), ("x-note\r\nCookie", "a"), ("", "a")] {
         let message = forge(name, value).await;
         assert!(message.contains("HeaderError::InvalidSyntax"), "{name:?}: {message}");
@@ -159,7 +208,12 @@ async fn a_credential_that_comes_back_is_masked() {
     };
     let certificate = Certificate::self_signed("127.0.0.1");
     let server = HttpServer::start(Some(&certificate), echo).await;
-    let slot = SlotConfig { url: Some(server.url()), fingerprint: Some(certificate.fingerprint.clone()), credential: Some("pve_token".to_owned()), ..SlotConfig::default() };
+    let slot = SlotConfig {
+        url: Some(server.url()),
+        fingerprint: Some(certificate.fingerprint.clone()),
+        credential: Some("pve_token".to_owned()),
+        ..SlotConfig::default()
+    };
     let kit = hostile("reads-slot").secret("pve_token", secret.as_bytes()).slot("pve", slot).load();
     let text = seen(&kit.observe().await.expect("a harmless answer").host);
     assert_eq!(server.received()[0].header("authorization"), Some(format!("PVEAPIToken={secret}").as_str()));
@@ -232,19 +286,28 @@ async fn headers_without_end_are_refused() {
         }
     })
     .await;
-    insta::assert_snapshot!(told(&reading(&url).await), @"");
+    insta::assert_snapshot!(told(&reading(&url).await), @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: slot `pve`: slot `pve`: message head is too large
+    note: slot `pve`: message head is too large
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_no_http_is_refused() {
     let url = raw(|mut stream| async move { stream.write_all(b"SSH-2.0-OpenSSH_10.0\r\n\x1b[2J").await }).await;
-    insta::assert_snapshot!(told(&reading(&url).await), @"");
+    insta::assert_snapshot!(told(&reading(&url).await), @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: slot `pve`: slot `pve`: invalid HTTP version parsed
+    note: slot `pve`: invalid HTTP version parsed
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_breaks_off_is_no_answer() {
     let url = raw(|mut stream| async move { stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf").await }).await;
-    insta::assert_snapshot!(told(&reading(&url).await), @"");
+    insta::assert_snapshot!(told(&reading(&url).await), @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: slot `pve`: the answer broke off: incomplete HTTP response
+    note: slot `pve`: end of file before message length reached
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -252,7 +315,10 @@ async fn an_answer_has_a_limit() {
     let server = HttpServer::start(None, |_| answer(200, vec![b'x'; 2 << 20])).await;
     let kit = hostile("reads-slot").url("pve", &server.url()).limits(|limits| limits.response_body = 1 << 20).load();
     let error = kit.observe().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: slot `pve`: the answer broke off: HTTP response body size exceeds limit: 1048576 bytes
+    note: slot `pve`: the answer is larger than 1048576 bytes
+    ");
     still_alive().await;
 }
 
@@ -261,7 +327,10 @@ async fn a_request_has_a_limit() {
     let server = greeting().await;
     let kit = hostile("large-request").url("pve", &server.url()).limits(|limits| limits.request_body = 64 << 10).load();
     let error = kit.apply().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, provisioner.apply of `cp-1`: slot `pve`: ErrorCode::HttpRequestBodySize(None)
+    note: the request body is larger than 65536 bytes
+    ");
     assert!(server.received().iter().all(|request| request.body.is_empty()));
     // It was on its way, so nobody can know what the server made of it.
     let entries = kit.journal.entries();
@@ -275,7 +344,7 @@ async fn requests_have_a_limit() {
     let server = greeting().await;
     let kit = hostile("many-requests").url("pve", &server.url()).limits(|limits| limits.requests = 10).load();
     let error = kit.observe().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @"error: plugin `guest`, provisioner.observe of `cp-1`: made more than 10 requests in one call");
     assert_eq!(server.received().len(), 10);
     still_alive().await;
 }
@@ -283,7 +352,12 @@ async fn requests_have_a_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_never_takes_no_ends() {
     let builder = hostile("never-takes-no").limits(|limits| (limits.requests, limits.wall) = (10, Duration::from_millis(300)));
-    insta::assert_snapshot!(unreached(builder).await, @"");
+    insta::assert_snapshot!(unreached(builder).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: did not finish within 300ms
+    note: `http:other` is not among what the manifest of plugin `guest` asks for
+      help: report it to the author of `guest`: its manifest must ask for `http:other`
+    note: made more than 10 requests in one call
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -291,7 +365,10 @@ async fn a_second_change_is_refused() {
     let server = greeting().await;
     let kit = hostile("two-changes").url("pve", &server.url()).load();
     let error = kit.apply().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, provisioner.apply of `cp-1`: one change per step: provisioner.apply already made one, and `POST https://pve.emhost.internal/second` is another
+      help: this is a fault of plugin `guest`: report it to its author
+    ");
     assert_eq!(server.received().iter().map(|request| request.path.as_str()).collect::<Vec<_>>(), ["/first"]);
     let entries = kit.journal.entries();
     assert_eq!(entries.len(), 1);
@@ -305,7 +382,10 @@ async fn a_second_change_cannot_be_hidden() {
     let kit = hostile("hides-a-change").url("pve", &server.url()).load();
     let error = kit.apply().await.expect_err("contained");
     assert!(matches!(error.cause, Cause::Broke { .. }));
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, provisioner.apply of `cp-1`: one change per step: provisioner.apply already made one, and `POST https://pve.emhost.internal/second` is another
+      help: this is a fault of plugin `guest`: report it to its author
+    ");
     assert_eq!(server.received().len(), 1);
     assert_eq!(kit.journal.entries().len(), 1);
     still_alive().await;
@@ -324,11 +404,17 @@ async fn two_changes_at_once_are_one_too_many() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn looking_changes_nothing() {
-    insta::assert_snapshot!(unreached(hostile("changes-while-looking")).await, @"");
+    insta::assert_snapshot!(unreached(hostile("changes-while-looking")).await, @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: provisioner.observe may only look, and tried to change something through `http:pve`
+      help: this is a fault of plugin `guest`: report it to its author
+    ");
     let server = greeting().await;
     let kit = hostile("changes-while-looking").url("pve", &server.url()).load();
     let error = kit.plan().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, provisioner.plan of `cp-1`: provisioner.plan may only look, and tried to change something through `http:pve`
+      help: this is a fault of plugin `guest`: report it to its author
+    ");
     assert!(server.received().is_empty() && kit.journal.entries().is_empty());
     // The very same in a step is what a step is for.
     let step = kit.apply().await.expect("one change");
@@ -342,11 +428,14 @@ async fn settings_are_checked_without_any_right() {
     let server = greeting().await;
     let kit = hostile("validates-by-network").url("pve", &server.url()).load();
     let error = kit.plugin.validate(&kit.context).await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @"error: plugin `guest`, lifecycle.validate: lifecycle.validate runs without any grant, so `http:pve` is refused");
     assert!(server.received().is_empty());
     let old = emhost::bindings::emhost::plugin::types::State { schema: 1, data: "{}".to_owned() };
     let error = kit.plugin.upgrade_state(&kit.context, &old).await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, lifecycle.upgrade-state: its answer cannot be used: its state is not JSON: expected value at line 1 column 1
+      help: this is a fault of plugin `guest`: report it to its author; nothing else was affected
+    ");
     still_alive().await;
 }
 
@@ -354,7 +443,7 @@ async fn settings_are_checked_without_any_right() {
 async fn a_role_that_was_not_given_is_not_called() {
     let kit = hostile("two-roles").roles(&[Role::Distro]).load();
     let error = kit.observe().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @"error: plugin `guest`, provisioner.observe of `cp-1`: was not given this role at this site");
     still_alive().await;
 }
 
@@ -371,9 +460,19 @@ async fn a_role_that_is_not_filled_is_not_called() {
 async fn each_role_has_its_own_ceiling() {
     let kit = hostile("two-roles").load();
     let error = kit.observe().await.expect_err("contained");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, provisioner.observe of `cp-1`: talos on cp-1: open: a provisioner can never have `grpc:talos`
+    note: a provisioner can never have `grpc:talos`
+      help: plugin `guest` asks for more than its role allows; use another plugin
+    ");
     // As a distribution it may, and lacks only a slot.
     let error = kit.observe_node().await.expect_err("nothing is bound");
-    insta::assert_snapshot!(told(&error), @"");
+    insta::assert_snapshot!(told(&error), @r"
+    error: plugin `guest`, distro.observe of `cp-1`: talos on cp-1: open: slot `talos` is not bound at this site
+    note: slot `talos` is not bound at this site
+      help: add to site.yaml:
+    slots:
+      talos: {port: 50000}
+    ");
     still_alive().await;
 }

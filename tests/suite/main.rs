@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
 mod cli;
+mod docs;
 mod hostile;
 mod hostile_answers;
 mod hostile_bytes;
@@ -10,3 +11,5 @@ mod probe;
 mod slots;
 mod secrets;
 mod record;
+mod versions;
+mod cache;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use emhost::capabilities::Context;
 use emhost::bindings::emhost::plugin::types::{Intent, Step};
+use emhost::capabilities::Context;
 use emhost::plugins::CallError;
 use emhost_testkit::{Builder, Kit};
 use emhost_tests::guest;

@@ -455,7 +455,6 @@ async fn what_is_said_of_a_server_that_does_not_answer() {
 
 /// The same for gRPC, whose methods are names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "host bug: grpc.rs does not redact the method it waits for"]
 async fn what_is_said_of_a_method_that_does_not_answer() {
     let grpc = GrpcServer::start(
         &Certificate::self_signed("talos"),

@@ -727,6 +727,25 @@ async fn grpc_that_leads_nowhere() {
     ");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "host bug: the call is dropped, and with it what it waits for, before anyone asks"]
+async fn a_grpc_reply_that_never_comes() {
+    let slow = GrpcServer::start(
+        &Certificate::self_signed("talos"),
+        None,
+        Arc::new(|_, _, message| {
+            std::thread::sleep(Duration::from_millis(600));
+            Ok(vec![message])
+        }),
+    )
+    .await;
+    let kit = probe().slot("talos", on_nodes(&slow, true)).limits(|limits| limits.wall = Duration::from_millis(400)).load();
+    let error = Call(&kit).apply_node(json!([open("cp-1"), read("Write")])).await.expect_err("no answer");
+    assert_snapshot!(told(&error, &[]), @"error[plugin/too-long] plugin `probe`, distro.apply of `cp-1`: did not finish within 400ms; it was waiting for slot `talos` to answer /emhost.test.Echo/Write");
+    let (change, outcome) = kit.journal.entries().remove(0);
+    assert_eq!((change.request.as_str(), outcome), ("gRPC talos /emhost.test.Echo/Write", None));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_grpc_method_that_nobody_declared_as_reading_is_a_change() {
     let (server, seen) = echo(&Certificate::self_signed("talos"), None).await;

@@ -213,18 +213,28 @@ pub(crate) fn diagnose(error: &(dyn StdError + 'static)) -> Trouble {
         deepest = error.to_string();
         next = error.source();
     }
-    Trouble::Other(deepest)
+    // HTTP/2 keeps only the text of what ended a connection.
+    match deepest.split_once("received fatal alert: ") {
+        Some((_, alert)) => Trouble::Protocol(of_alert(alert.split([')', ',', ':']).next().unwrap_or_default().trim())),
+        None => Trouble::Other(deepest),
+    }
+}
+
+/// What the server means by the alert with which it hung up.
+fn of_alert(alert: &str) -> String {
+    match alert {
+        "CertificateRequired" => "the server asks for a client certificate".to_owned(),
+        "UnknownCA" | "BadCertificate" | "CertificateUnknown" | "DecryptError" | "CertificateExpired" | "AccessDenied" => {
+            format!("the server does not accept this client's certificate ({alert})")
+        }
+        other => format!("the server hung up ({other})"),
+    }
 }
 
 fn of_tls(error: &rustls::Error) -> Trouble {
     let rustls::Error::InvalidCertificate(certificate) = error else {
         return match error {
-            rustls::Error::AlertReceived(rustls::AlertDescription::CertificateRequired) => {
-                Trouble::Protocol("the server asks for a client certificate".to_owned())
-            }
-            rustls::Error::AlertReceived(
-                rustls::AlertDescription::UnknownCA | rustls::AlertDescription::BadCertificate,
-            ) => Trouble::Protocol("the server does not accept this client's certificate".to_owned()),
+            rustls::Error::AlertReceived(alert) => Trouble::Protocol(of_alert(&format!("{alert:?}"))),
             other => Trouble::Protocol(other.to_string()),
         };
     };

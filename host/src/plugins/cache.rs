@@ -37,7 +37,7 @@ impl Cache {
         if !found.is_dir() {
             return refuse("is not a folder");
         }
-        if found.uid() != rustix_uid() {
+        if found.uid() != user()? {
             return refuse("belongs to another user");
         }
         if found.permissions().mode() & 0o077 != 0 {
@@ -49,8 +49,9 @@ impl Cache {
 
     /// The component compiled for this engine: from the folder, or compiled and kept there.
     pub(crate) fn load(&self, engine: &Engine, bytes: &[u8], digest: &str) -> wasmtime::Result<Component> {
-        let entry = self.folder.join(key(engine, digest));
-        if let Some(code) = read(&entry) {
+        let key = key(engine, digest);
+        let entry = self.folder.join(format!("{key}.cwasm"));
+        if let Some(code) = read(&entry, &key) {
             // SAFETY: the bytes come from a folder that only this user can write to, and are whole
             // by their checksum; wasmtime itself checks version, settings and processor.
             #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
@@ -61,7 +62,7 @@ impl Cache {
         }
         let code = engine.precompile_component(bytes)?;
         // A cache that cannot be written costs time, not the run.
-        let _ = write(&entry, &code);
+        let _ = write(&entry, &key, &code);
         // SAFETY: made by this very process, a line above.
         #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
         unsafe {
@@ -70,12 +71,9 @@ impl Cache {
     }
 }
 
-#[expect(unsafe_code, reason = "a call without arguments that cannot fail")]
-fn rustix_uid() -> u32 {
-    unsafe extern "C" {
-        safe fn geteuid() -> u32;
-    }
-    geteuid()
+/// Whom this process works for. The standard library cannot tell, `/proc` can.
+fn user() -> io::Result<u32> {
+    Ok(fs::metadata("/proc/self")?.uid())
 }
 
 /// Everything the compiled code depends on: the component, the engine with its settings and the
@@ -86,7 +84,7 @@ fn key(engine: &Engine, digest: &str) -> String {
     hasher.0.update(env!("CARGO_PKG_VERSION"));
     hasher.0.update(std::env::consts::ARCH);
     hasher.0.update(digest);
-    format!("{}.cwasm", super::hex(&hasher.0.finalize()))
+    super::hex(&hasher.0.finalize())
 }
 
 struct Fingerprint(Sha256);
@@ -101,30 +99,35 @@ impl Hasher for Fingerprint {
     }
 }
 
-fn read(entry: &Path) -> Option<Vec<u8>> {
+/// Over the code and what it was made from, so that an entry under another's name is none.
+fn checksum(key: &str, code: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(key).chain_update(code).finalize().into()
+}
+
+fn read(entry: &Path, key: &str) -> Option<Vec<u8>> {
     let mut file = fs::OpenOptions::new().read(true).custom_flags(O_NOFOLLOW).open(entry).ok()?;
     let found = file.metadata().ok()?;
-    if !found.is_file() || found.uid() != rustix_uid() || found.permissions().mode() & 0o022 != 0 {
+    if !found.is_file() || Some(found.uid()) != user().ok() || found.permissions().mode() & 0o022 != 0 {
         return None;
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
     let code = bytes.split_off(HEADER.min(bytes.len()));
-    let whole = bytes.len() == HEADER && bytes[..16] == *MAGIC && bytes[16..] == Sha256::digest(&code)[..];
+    let whole = bytes.len() == HEADER && bytes[..16] == *MAGIC && bytes[16..] == checksum(key, &code);
     whole.then_some(code)
 }
 
 /// The same on every Linux; the standard library has no name for it.
 const O_NOFOLLOW: i32 = 0o400_000;
 
-fn write(entry: &Path, code: &[u8]) -> io::Result<()> {
+fn write(entry: &Path, key: &str, code: &[u8]) -> io::Result<()> {
     // Each writer has a file of its own and the last rename wins: two processes at once write the
     // same entry, and a reader sees one of them whole.
     let temporary = entry.with_extension(format!("tmp-{}-{:x}", std::process::id(), rand::random::<u64>()));
     let written = (|| {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(MAGIC)?;
-        file.write_all(&Sha256::digest(code))?;
+        file.write_all(&checksum(key, code))?;
         file.write_all(code)?;
         fs::rename(&temporary, entry)
     })();

@@ -227,6 +227,7 @@ impl Plugin {
         let mut store = Store::new(&self.engine, guest);
         store.limiter(|guest| guest);
         store.set_hostcall_fuel(call.limits.crossing);
+        store.set_max_component_handles(call.limits.handles);
         // One tick at a time: a tick counts only if the guest was computing when it came, so
         // waiting is free; and the guest steps aside, so the wall clock can end it too.
         let most = call.limits.cpu.as_millis() / TICK.as_millis();
@@ -342,6 +343,7 @@ fn cause(error: &wasmtime::Error, call: &Call) -> Cause {
         Some(trap) => Cause::Trapped(clean(&trap.to_string())),
         None if root.contains("fuel allocated for hostcalls") => Cause::Limit(format!("passed more than {} MiB at once", call.limits.crossing >> 20)),
         None if root.contains("resource table has no free keys") => Cause::Limit(format!("holds more than {} handles", call.limits.handles)),
-        None => Cause::Trapped(clean(&format!("{error:#}"))),
+        // What is above the root is a backtrace for whoever wrote the guest's compiler.
+        None => Cause::Trapped(clean(&root)),
     }
 }

@@ -6,7 +6,8 @@ use wasip2::http::types::Method;
 
 fn act(unit: Unit<'_>) -> Result<String, Failure> {
     let (name, value): (String, String) = unit.operation.read_settings()?;
-    let answer = request(&Method::Get, "pve.emhost.internal", "/thing", &[(&name, value.as_bytes())], None).map_err(|trouble| trouble.failure("pve"))?;
+    let answer = request(&Method::Get, "pve.emhost.internal", "/thing", &[(&name, value.as_bytes())], None)
+        .map_err(|trouble| trouble.failure("pve"))?;
     Ok(format!("answered {}", answer.status))
 }
 

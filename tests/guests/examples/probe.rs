@@ -5,7 +5,7 @@
 
 use emhost_sdk::distro::{Member, NodeStatus, Stage};
 use emhost_sdk::grpc::Channel;
-use emhost_sdk::http::{Trouble, request};
+use emhost_sdk::http::{Body, Trouble, request};
 use emhost_sdk::keys::{ClientRequest, KeyKind};
 use emhost_sdk::log::{Level, write};
 use emhost_sdk::provisioner::{FirstBoot, Machine};
@@ -216,11 +216,12 @@ impl Hand {
         };
         let headers: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
         let body = body.map(String::into_bytes).or_else(|| zeros.map(|count| vec![b'0'; count]));
-        let body = body.map(|bytes| ("application/octet-stream".to_owned(), bytes));
-        let answer = request(&method, "pve.emhost.internal", path, &headers, body).map_err(|trouble: Trouble| trouble.failure("pve"))?;
+        let body = body.map(|bytes| Body::bytes("application/octet-stream", bytes));
+        let answer =
+            request(&method, "pve.emhost.internal", path, &headers, body.as_ref()).map_err(|trouble: Trouble| trouble.failure("pve"))?;
         let names: Vec<String> =
             answer.headers.iter().map(|(name, value)| format!("{name}: {value}")).filter(|line| !line.starts_with("date:")).collect();
-        let text = String::from_utf8_lossy(&answer.body);
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
         Ok(json!({"status": answer.status, "reason": answer.reason, "headers": names, "body": text}))
     }
 

@@ -6,7 +6,9 @@ use emhost_sdk::{Failure, Unit};
 
 fn act(_: Unit<'_>) -> Result<String, Failure> {
     let mut reached = Vec::new();
-    for path in ["/etc/passwd", "etc/passwd", "../../../../etc/passwd", "/proc/self/environ", "/proc/self/mem", "secrets.sops.yaml", "emhost.lock"] {
+    for path in
+        ["/etc/passwd", "etc/passwd", "../../../../etc/passwd", "/proc/self/environ", "/proc/self/mem", "secrets.sops.yaml", "emhost.lock"]
+    {
         if fs::read(path).is_ok() {
             reached.push(path);
         }

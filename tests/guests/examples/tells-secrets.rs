@@ -12,7 +12,10 @@ fn act(unit: Unit<'_>) -> Result<String, Failure> {
     unit.operation.report(&Diagnostic::warning("guest/told", &value).detail(&value).help(&value));
     eprintln!("stderr has {value}");
     assert!(unit.operation.settings() != "\"panic\"", "the token is {value}");
-    Err(Failure::denied(&value, format!("401: token {value} is wrong")).detail(format!("sent {value}")).help(format!("change {value}")).pointer(format!("/{value}")))
+    Err(Failure::denied(&value, format!("401: token {value} is wrong"))
+        .detail(format!("sent {value}"))
+        .help(format!("change {value}"))
+        .pointer(format!("/{value}")))
 }
 
 guests::distro!(act, asks: ["secret:site-token", "reveal:site-token"]);

@@ -25,7 +25,10 @@ macro_rules! provisioner {
 macro_rules! as_provisioner {
     ($act:path) => {
         impl emhost_sdk::Provisioner for Plugin {
-            fn observe(unit: emhost_sdk::Unit<'_>, _: Option<emhost_sdk::State>) -> Result<Option<emhost_sdk::provisioner::Machine>, emhost_sdk::Failure> {
+            fn observe(
+                unit: emhost_sdk::Unit<'_>,
+                _: Option<emhost_sdk::State>,
+            ) -> Result<Option<emhost_sdk::provisioner::Machine>, emhost_sdk::Failure> {
                 let host = $act(unit)?;
                 Ok(Some($crate::machine(host)))
             }
@@ -103,7 +106,8 @@ pub fn work(rounds: u32) -> u64 {
         labels: [("zone".to_owned(), format!("z{}", number % 3)), ("role".to_owned(), "worker".to_owned())].into(),
     };
     let text = serde_json::to_string(&(0..200).map(machine).collect::<Vec<_>>()).unwrap_or_default();
-    let cores = |_| serde_json::from_str::<Vec<Machine>>(&text).map_or(0, |all| all.iter().map(|one| one.cores + one.labels.len() as u64).sum());
+    let cores =
+        |_| serde_json::from_str::<Vec<Machine>>(&text).map_or(0, |all| all.iter().map(|one| one.cores + one.labels.len() as u64).sum());
     (0..rounds).map(cores).sum()
 }
 
@@ -132,7 +136,10 @@ macro_rules! distro {
 macro_rules! as_distro {
     ($act:path) => {
         impl emhost_sdk::Distro for Plugin {
-            fn observe(unit: emhost_sdk::Unit<'_>, _: Option<emhost_sdk::State>) -> Result<emhost_sdk::distro::NodeStatus, emhost_sdk::Failure> {
+            fn observe(
+                unit: emhost_sdk::Unit<'_>,
+                _: Option<emhost_sdk::State>,
+            ) -> Result<emhost_sdk::distro::NodeStatus, emhost_sdk::Failure> {
                 Ok($crate::status($act(unit)?))
             }
 
@@ -172,7 +179,12 @@ macro_rules! as_distro {
                 Ok(emhost_sdk::Step::finished())
             }
 
-            fn access(_: emhost_sdk::Site<'_>, kind: String, _: Vec<String>, _: u32) -> Result<emhost_sdk::secrets::Secret, emhost_sdk::Failure> {
+            fn access(
+                _: emhost_sdk::Site<'_>,
+                kind: String,
+                _: Vec<String>,
+                _: u32,
+            ) -> Result<emhost_sdk::secrets::Secret, emhost_sdk::Failure> {
                 Err(emhost_sdk::Failure::invalid("guest/access", format!("no access of kind {kind}")))
             }
         }

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wasip2::http::outgoing_handler;
-use wasip2::http::types::{ErrorCode, Fields, IncomingBody, Method, OutgoingBody, OutgoingRequest, Scheme};
+use wasip2::http::types::{ErrorCode, Fields, HeaderError, IncomingBody, Method, OutgoingBody, OutgoingRequest, Scheme};
 use wasip2::io::streams::StreamError;
 
 use crate::Failure;
@@ -171,17 +171,18 @@ impl Trouble {
         match self {
             Self::Request(why) => Failure::internal("http/request", format!("the request to slot `{slot}` cannot be made: {why}")),
             Self::Body(why) => Failure::unavailable("http/body", format!("slot `{slot}`: the answer broke off: {why}")),
-            Self::Code(code) => {
-                let text = match code {
-                    ErrorCode::InternalError(Some(text)) => text.clone(),
-                    other => format!("{other:?}"),
-                };
-                match code {
-                    ErrorCode::HttpRequestDenied => Failure::denied("http/refused", format!("the host refused the request to slot `{slot}`")),
-                    ErrorCode::TlsCertificateError => Failure::denied("http/certificate", format!("slot `{slot}`: the server's certificate is not trusted")),
-                    _ => Failure::unavailable("http/failed", format!("slot `{slot}`: {text}")),
-                }
-            }
+            Self::Code(code) => match code {
+                ErrorCode::HttpRequestDenied => Failure::denied("http/refused", format!("the host refused the request to slot `{slot}`")),
+                ErrorCode::TlsCertificateError => Failure::denied("http/certificate", format!("slot `{slot}`: the server's certificate is not trusted")),
+                ErrorCode::HttpRequestBodySize(_) => Failure::internal("http/too-large", format!("slot `{slot}`: the request is larger than the host allows")),
+                ErrorCode::HttpResponseBodySize(_) => Failure::invalid("http/too-large", format!("slot `{slot}`: the answer is larger than the host allows")),
+                ErrorCode::ConnectionRefused => Failure::unavailable("http/failed", format!("slot `{slot}`: connection refused")),
+                ErrorCode::ConnectionTimeout => Failure::unavailable("http/failed", format!("slot `{slot}`: no answer in time")),
+                ErrorCode::DestinationNotFound => Failure::unavailable("http/failed", format!("slot `{slot}`: its host name leads nowhere")),
+                // The host's own words name the slot.
+                ErrorCode::InternalError(Some(text)) => Failure::unavailable("http/failed", text.clone()),
+                other => Failure::unavailable("http/failed", format!("slot `{slot}`: {other:?}")),
+            },
         }
     }
 }
@@ -194,7 +195,13 @@ pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &
     let bad = |what: &str| Trouble::Request(what.to_owned());
     let fields = Fields::new();
     for (name, value) in headers {
-        fields.append(name, value).map_err(|error| Trouble::Request(format!("header `{name}`: {error:?}")))?;
+        fields.append(name, value).map_err(|error| {
+            Trouble::Request(match error {
+                HeaderError::Forbidden => format!("header `{name}` is the host's to set"),
+                HeaderError::InvalidSyntax => format!("header `{name}` is malformed"),
+                other => format!("header `{name}`: {other:?}"),
+            })
+        })?;
     }
     if let Some(Body { content_type, bytes }) = body {
         fields.append("content-type", content_type.as_bytes()).map_err(|error| Trouble::Request(format!("content-type: {error:?}")))?;
@@ -202,11 +209,11 @@ pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &
         fields.append("content-length", bytes.len().to_string().as_bytes()).map_err(|error| Trouble::Request(format!("content-length: {error:?}")))?;
     }
     let request = OutgoingRequest::new(fields);
-    request.set_method(method).map_err(|()| bad("method"))?;
-    request.set_scheme(Some(&Scheme::Https)).map_err(|()| bad("scheme"))?;
-    request.set_authority(Some(authority)).map_err(|()| bad("authority"))?;
-    request.set_path_with_query(Some(path)).map_err(|()| bad("path"))?;
-    let outgoing = request.body().map_err(|()| bad("body"))?;
+    request.set_method(method).map_err(|()| bad("the method is malformed"))?;
+    request.set_scheme(Some(&Scheme::Https)).map_err(|()| bad("the scheme is malformed"))?;
+    request.set_authority(Some(authority)).map_err(|()| bad("the slot's name is malformed"))?;
+    request.set_path_with_query(Some(path)).map_err(|()| bad("the path is malformed"))?;
+    let outgoing = request.body().map_err(|()| bad("it has no body"))?;
     let pending = outgoing_handler::handle(request, None).map_err(Trouble::Code)?;
     let written = write(outgoing, body.map_or(&[], |body| &body.bytes));
     let response = loop {

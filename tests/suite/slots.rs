@@ -128,7 +128,7 @@ async fn nobody_there() {
     let kit = probe().url("pve", &format!("https://{closed}")).load();
     let error = Call(&kit).look(json!([get("/")])).await.expect_err("refused");
     assert_snapshot!(told(&error, &[]), @"
-    error[http/failed] plugin `probe`, provisioner.observe of `cp-1`: slot `pve`: ErrorCode::ConnectionRefused
+    error[http/failed] plugin `probe`, provisioner.observe of `cp-1`: slot `pve`: connection refused
     note[http/failed] slot `pve`: connection refused
       help: check that the server runs, and the address of slot `pve` in site.yaml
     ");
@@ -138,7 +138,7 @@ async fn nobody_there() {
     let text = told(&error, &[]);
     let reason = text.split_once("cannot be resolved: ").and_then(|(_, rest)| rest.lines().next()).expect("a reason").to_owned();
     assert_snapshot!(text.replace(&reason, "[reason of this system]"), @"
-    error[http/failed] plugin `probe`, provisioner.observe of `cp-1`: slot `pve`: ErrorCode::DestinationNotFound
+    error[http/failed] plugin `probe`, provisioner.observe of `cp-1`: slot `pve`: its host name leads nowhere
     note[http/failed] slot `pve`: `pve.invalid` cannot be resolved: [reason of this system]
       help: check the host name of slot `pve` in site.yaml
     ");

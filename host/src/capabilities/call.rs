@@ -79,6 +79,7 @@ pub struct Call {
     channels: AtomicUsize,
     changed: AtomicBool,
     requests: AtomicU32,
+    ephemeral: AtomicUsize,
     messages: AtomicU32,
     log_bytes: AtomicUsize,
     muted: AtomicBool,
@@ -112,6 +113,7 @@ impl Call {
             channels: AtomicUsize::new(0),
             changed: AtomicBool::new(false),
             requests: AtomicU32::new(0),
+            ephemeral: AtomicUsize::new(0),
             messages: AtomicU32::new(0),
             log_bytes: AtomicUsize::new(0),
             muted: AtomicBool::new(false),
@@ -265,6 +267,14 @@ impl Call {
     pub(crate) fn spend_request(&self) -> wasmtime::Result<()> {
         if self.requests.fetch_add(1, Ordering::Relaxed) >= self.limits.requests {
             return Err(Exceeded(format!("made more than {} requests in one call", self.limits.requests)).into());
+        }
+        Ok(())
+    }
+
+    /// Counts bytes that are to be secret for this run only.
+    pub(crate) fn spend_ephemeral(&self, bytes: usize, most: usize) -> wasmtime::Result<()> {
+        if self.ephemeral.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > most {
+            return Err(Exceeded(format!("wants more than {most} bytes kept secret in one call")).into());
         }
         Ok(())
     }

@@ -2,18 +2,18 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, Uri};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use serde::{Deserialize, Serialize};
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
-use super::call::Call;
+use super::call::{Call, Waiting};
 use super::credentials::{Credential, REASON, Ticket, is_reserved};
 use super::journal::Outcome;
 use super::policy::{Need, Refusal};
@@ -76,6 +76,7 @@ fn check(call: &Call, method: &Method, uri: &Uri) -> Result<Checked, Refusal> {
         call.refused(&refusal);
         refusal
     };
+    let fault = || format!("this is a fault of plugin `{}`: report it to its author", call.policy.plugin());
     let shown = one_line(&call.redactor.text(&uri.to_string()), 200);
     let host = uri.host().unwrap_or_default();
     let slot = host.strip_suffix(DOMAIN).filter(|slot| super::policy::is_name(slot));
@@ -93,10 +94,10 @@ fn check(call: &Call, method: &Method, uri: &Uri) -> Result<Checked, Refusal> {
         lower != "." && lower != ".."
     }) && !path.contains('\\');
     if !plain {
-        return Err(refuse(format!("`{shown}` has `.` or `..` in its path"), None));
+        return Err(refuse(format!("`{shown}` has `.` or `..` in its path"), Some(fault())));
     }
     if matches!(*method, Method::CONNECT | Method::TRACE) {
-        return Err(refuse(format!("method {method} is never sent"), None));
+        return Err(refuse(format!("method {method} is never sent"), Some(fault())));
     }
     let change = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     call.allow(&Need::Http { slot, change })?;
@@ -111,7 +112,8 @@ async fn exchange(call: &Arc<Call>, request: Request<WasiBody>, options: Option<
     let checked = match call.spend_request() {
         Ok(()) => check(call, &parts.method, &parts.uri),
         Err(error) => {
-            let refusal = Refusal { summary: error.to_string(), help: None, broke_rule: true };
+            let help = format!("one call of plugin `{}` may not use more: report it to its author", call.policy.plugin());
+            let refusal = Refusal { summary: error.to_string(), help: Some(help), broke_rule: true };
             call.refused(&refusal);
             Err(refusal)
         }
@@ -119,6 +121,14 @@ async fn exchange(call: &Arc<Call>, request: Request<WasiBody>, options: Option<
     let Ok(checked) = checked else {
         return Err(deny(body).await);
     };
+    // Known to be too large before any of it goes out.
+    let announced = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|bytes| bytes > call.limits.request_body) {
+        let most = call.limits.request_body;
+        call.remark(Diagnostic::note("http/too-large", format!("slot `{}`: the request body is larger than {most} bytes", checked.slot)));
+        deny(body).await;
+        return Err(Error::HttpRequestBodySize(Some(most)));
+    }
     let _waiting = call.waiting(format!("slot `{}` to answer {} {}", checked.slot, checked.method, one_line(&call.redactor.text(&checked.path), 120)));
     let number = if checked.change {
         match call.begin_change(&format!("{} {}", checked.method, checked.url())) {
@@ -282,8 +292,8 @@ async fn send(
     let mut request = reqwest::Request::new(checked.method.clone(), url);
     *request.headers_mut() = headers;
     *request.body_mut() = Some(body);
-    let left = call.deadline.saturating_duration_since(Instant::now());
-    let first_byte = options.and_then(|options| options.first_byte_timeout).unwrap_or(left).min(left);
+    // Without one of the guest's own, the wall clock of the call ends it, and names what it waited for.
+    let first_byte = options.and_then(|options| options.first_byte_timeout).unwrap_or(Duration::MAX);
     let sent = tokio::time::timeout(first_byte, connection.client.execute(request)).await;
     let timeout = || Failed::of(&Trouble::Timeout, &checked.slot);
     match sent {
@@ -343,7 +353,7 @@ fn received(call: &Arc<Call>, checked: &Checked, response: Response<reqwest::Bod
     }
     let streams: Vec<_> = masks.iter().map(Redactor::stream).collect();
     let most = call.limits.response_body;
-    let state = Receiving { body: body.into_data_stream(), streams, received: 0, most, done: false, call: Arc::clone(call), slot: checked.slot.clone() };
+    let state = Receiving { body: body.into_data_stream(), streams, received: 0, most, done: false, call: Arc::clone(call), slot: checked.slot.clone(), waiting: None };
     let chunks = futures::stream::unfold(state, |mut state| async move { state.next().await.map(|item| (item, state)) });
     let body = StreamBody::new(chunks.map(|chunk| chunk.map(Frame::data)));
     let mut response = Response::new(BodyExt::boxed_unsync(body));
@@ -373,14 +383,15 @@ struct Receiving<B> {
     done: bool,
     call: Arc<Call>,
     slot: String,
+    waiting: Option<Waiting>,
 }
 
 impl<B: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Receiving<B> {
     async fn next(&mut self) -> Option<Result<Bytes, Error>> {
         while !self.done {
-            let waiting = self.call.waiting(format!("the rest of an answer from slot `{}`", self.slot));
+            // From the first read to the last: an answer that drips is waited for between its drops too.
+            self.waiting.get_or_insert_with(|| self.call.waiting(format!("the rest of an answer from slot `{}`", self.slot)));
             let next = self.body.next().await;
-            drop(waiting);
             let bytes = match next {
                 Some(Ok(chunk)) => {
                     self.received = self.received.saturating_add(chunk.len() as u64);
@@ -413,6 +424,7 @@ impl<B: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Receiving<B> {
                 return Some(Ok(Bytes::from(bytes)));
             }
         }
+        self.waiting = None;
         None
     }
 }

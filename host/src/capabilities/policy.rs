@@ -438,7 +438,7 @@ impl Policy {
         let Some(role) = verb.role() else {
             return Err(Refusal {
                 summary: format!("{verb} runs without any grant, so `{wanted}` is refused"),
-                help: None,
+                help: Some(format!("this is a fault of plugin `{plugin}`: report it to its author")),
                 broke_rule: true,
             });
         };

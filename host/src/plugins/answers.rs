@@ -123,7 +123,7 @@ impl Answer for Action {
         vetting.line(&mut self.subject);
         vetting.line(&mut self.reason);
         vetting.attributes(&mut self.attributes);
-        if self.subject.is_empty() {
+        if self.subject.trim().is_empty() {
             return Err("an action has no subject".to_owned());
         }
         self.fields.vet(vetting)

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -105,20 +105,16 @@ fn checksum(key: &str, code: &[u8]) -> [u8; 32] {
 }
 
 fn read(entry: &Path, key: &str) -> Option<Vec<u8>> {
-    let mut file = fs::OpenOptions::new().read(true).custom_flags(O_NOFOLLOW).open(entry).ok()?;
-    let found = file.metadata().ok()?;
+    // Not behind a link, which could lead to what others wrote.
+    let found = fs::symlink_metadata(entry).ok()?;
     if !found.is_file() || Some(found.uid()) != user().ok() || found.permissions().mode() & 0o022 != 0 {
         return None;
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
+    let mut bytes = fs::read(entry).ok()?;
     let code = bytes.split_off(HEADER.min(bytes.len()));
     let whole = bytes.len() == HEADER && bytes[..16] == *MAGIC && bytes[16..] == checksum(key, &code);
     whole.then_some(code)
 }
-
-/// The same on every Linux; the standard library has no name for it.
-const O_NOFOLLOW: i32 = 0o400_000;
 
 fn write(entry: &Path, key: &str, code: &[u8]) -> io::Result<()> {
     // Each writer has a file of its own and the last rename wins: two processes at once write the

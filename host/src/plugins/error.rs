@@ -100,7 +100,10 @@ impl fmt::Display for CallError {
         }
         f.write_str(": ")?;
         match &self.cause {
-            Cause::Failed { diagnostics, .. } => f.write_str(diagnostics.first().map_or("failed and did not say why", |first| &first.summary)),
+            Cause::Failed { diagnostics, .. } => {
+                let said = diagnostics.iter().map(|said| said.summary.as_str()).find(|said| !said.trim().is_empty());
+                f.write_str(said.unwrap_or("failed and did not say why"))
+            }
             Cause::Role => f.write_str("was not given this role at this site"),
             Cause::Panicked(words) => write!(f, "panicked: {words}"),
             Cause::Trapped(why) => write!(f, "crashed: {why}"),
@@ -145,6 +148,19 @@ impl CallError {
                 all.extend(diagnostics.iter().skip(1).cloned());
             }
             Cause::Broke { help, .. } => first.help.clone_from(help),
+            Cause::Limit(_) => {
+                first.help = Some(format!("one call of plugin `{}` may not use more: report it to its author; nothing else was affected", self.plugin));
+            }
+            Cause::TooLong(_, Some(_)) => first.help = Some("see whether the other side works, then try again".to_owned()),
+            Cause::TooLong(_, None) => {
+                first.help = Some(format!("try again; if it stays so, report it to the author of plugin `{}`", self.plugin));
+            }
+            Cause::Role => {
+                if let Some(role) = self.verb.role() {
+                    first.help = Some(format!("to give it the role, add this line to `plugins.{}.roles` in emhost.lock:\n  - {role}", self.plugin));
+                }
+            }
+            Cause::Host(_) => first.help = Some("name a plugin that fills the role in site.yaml".to_owned()),
             Cause::Panicked(_) | Cause::Trapped(_) | Cause::Exited | Cause::Answer(_) => {
                 first.help = Some(format!("this is a fault of plugin `{}`: report it to its author; nothing else was affected", self.plugin));
             }

@@ -121,6 +121,11 @@ pub struct Plugin {
     pub(super) roles: Roles,
 }
 
+/// The host asked for what cannot be called: no fault of the plugin.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Uncallable(pub String);
+
 /// One call at work: its store, its instance, and the handles it is given.
 pub(super) struct Live<'a> {
     pub store: Store<Guest>,
@@ -142,7 +147,7 @@ impl Live<'_> {
 
     /// The node the call is about. A call without one is a bug of the host, not of the plugin.
     pub fn node(&self) -> wasmtime::Result<Resource<NodeHandle>> {
-        self.node.map(Resource::new_borrow).ok_or_else(|| wasmtime::Error::msg("this call is about a node, and none was given"))
+        self.node.map(Resource::new_borrow).ok_or_else(|| Uncallable("this call is about a node, and none was given".to_owned()).into())
     }
 }
 
@@ -192,7 +197,9 @@ impl Plugin {
             let mut live = self.start(&call, node).await?;
             call_guest(&mut live).await
         };
-        let answer = match tokio::time::timeout(limit, going).await {
+        // Kept beyond the timeout: what it waits for is forgotten once it is dropped.
+        let mut going = std::pin::pin!(going);
+        let answer = match tokio::time::timeout(limit, going.as_mut()).await {
             Err(_) => return Err(error(Cause::TooLong(limit, call.waits_for()))),
             Ok(Err(trap)) => return Err(error(cause(&trap, &call))),
             Ok(Ok(answer)) => answer,
@@ -250,9 +257,12 @@ impl Plugin {
         let words = story(words.trim(), &call.redactor);
         let shown = matches!(cause, Cause::Panicked(_) | Cause::Trapped(_) | Cause::Exited | Cause::TooLong(..) | Cause::Limit(_));
         let mut remarks = call.take_remarks();
-        if let Cause::Broke { summary, .. } = &cause {
-            remarks.retain(|remark| remark.summary != *summary);
-        }
+        let said = match &cause {
+            Cause::Broke { summary, .. } => Some(summary),
+            Cause::Failed { diagnostics, .. } => diagnostics.first().map(|first| &first.summary),
+            _ => None,
+        };
+        remarks.retain(|remark| Some(&remark.summary) != said);
         CallError {
             plugin: self.name().to_owned(),
             verb: call.verb,
@@ -268,6 +278,7 @@ impl Plugin {
 fn wasi(call: &Arc<Call>) -> WasiCtx {
     let mut builder = WasiCtxBuilder::new();
     builder
+        .max_random_size(64 << 10)
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
@@ -326,6 +337,9 @@ fn cause(error: &wasmtime::Error, call: &Call) -> Cause {
     if let Some(differs) = error.downcast_ref::<Differs>() {
         return Cause::Replay(clean(&differs.to_string()));
     }
+    if let Some(uncallable) = error.downcast_ref::<Uncallable>() {
+        return Cause::Host(uncallable.0.clone());
+    }
     if error.downcast_ref::<I32Exit>().is_some() {
         return Cause::Exited;
     }
@@ -334,7 +348,11 @@ fn cause(error: &wasmtime::Error, call: &Call) -> Cause {
         Some(Trap::UnreachableCodeReached) => {
             let words = call.last_words();
             match words.find("panicked at") {
-                Some(start) => Cause::Panicked(clean(words[start..].trim())),
+                Some(start) => {
+                    let words = words[start..].trim_start_matches("panicked at").trim();
+                    // What follows is advice for somebody at the plugin's own terminal.
+                    Cause::Panicked(clean(words.split("\nnote: run with `RUST_BACKTRACE").next().unwrap_or(words)))
+                }
                 None => Cause::Trapped("it gave up (unreachable)".to_owned()),
             }
         }

@@ -1,7 +1,7 @@
 //! One method per verb of the contract.
 
 use super::error::{CallError, Cause};
-use super::instances::{Live, Plugin};
+use super::instances::{Live, Plugin, Uncallable};
 use crate::bindings::emhost::plugin::types::{
     Boot, Contribution, Diagnostic, Document, Intent, Medium, Proposal, State, Step,
 };
@@ -16,7 +16,7 @@ use crate::capabilities::{Archive, Context};
 use crate::inventory::Node;
 
 fn absent(role: &str) -> wasmtime::Error {
-    wasmtime::Error::msg(format!("the component does not fill the role {role}"))
+    Uncallable(format!("the component does not fill the role {}", role.replace('_', "-"))).into()
 }
 
 /// A verb about one node, about the cluster, or about neither.
@@ -228,6 +228,7 @@ impl Plugin {
 impl CallError {
     /// Whether another try may help.
     pub fn is_passing(&self) -> bool {
-        matches!(&self.cause, Cause::Failed { kind: crate::bindings::emhost::plugin::types::FailureKind::Unavailable, .. })
+        use crate::bindings::emhost::plugin::types::FailureKind::Unavailable;
+        matches!(&self.cause, Cause::Failed { kind: Unavailable, .. } | Cause::TooLong(_, Some(_)))
     }
 }

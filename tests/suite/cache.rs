@@ -131,7 +131,6 @@ async fn damaged_entries_are_made_anew() {
 
 /// A whole entry of another plugin under this one's name.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "host bug: cache.rs binds an entry to its code, not to what it was made from"]
 async fn an_entry_of_another_plugin_is_made_anew() {
     let (_outer, folder) = folder();
     load(&folder, &other());

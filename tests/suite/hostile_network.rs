@@ -185,12 +185,12 @@ async fn headers_of_the_host_are_not_the_guests_to_set() {
         "Expect",
     ] {
         let message = forge(name, "x").await;
-        assert!(message.contains(&format!("header `{name}`: HeaderError::Forbidden")), "{name}: {message}");
+        assert!(message.contains(&format!("header `{name}` is the host's to set")), "{name}: {message}");
     }
     insta::assert_snapshot!(forge("x-note", "a\r\nAuthorization: Bearer mine").await, @"error: plugin `guest`, provisioner.observe of `cp-1`: the request to slot `pve` cannot be made: header `x-note` is malformed");
     for (name, value) in [("x-note", "a\nb"), ("x-note", "a\0b"), ("x note", "a"), ("x-note\r\nCookie", "a"), ("", "a")] {
         let message = forge(name, value).await;
-        assert!(message.contains("HeaderError::InvalidSyntax"), "{name:?}: {message}");
+        assert!(message.contains("is malformed"), "{name:?}: {message}");
     }
 }
 

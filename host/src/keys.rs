@@ -13,8 +13,8 @@ use std::{
 use ring::{
     rand::{SecureRandom as _, SystemRandom},
     signature::{
-        ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair,
-        EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair,
+        ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _,
+        RSA_PKCS1_SHA256, RsaKeyPair,
     },
 };
 use rsa::{
@@ -51,9 +51,7 @@ pub enum KeyError {
     #[error("the PEM text is longer than 64 KiB: keep one certificate and its private key in it")]
     TooLarge,
     /// A block is cut off, nested, or not base64.
-    #[error(
-        "the PEM text is damaged: store it whole, each block from its BEGIN line to its END line"
-    )]
+    #[error("the PEM text is damaged: store it whole, each block from its BEGIN line to its END line")]
     MalformedPem,
     /// There is no `CERTIFICATE` block.
     #[error(
@@ -62,19 +60,13 @@ pub enum KeyError {
     )]
     MissingCertificate,
     /// There is no private key block.
-    #[error(
-        "there is no private key in the PEM text: add the PRIVATE KEY block of the certificate"
-    )]
+    #[error("there is no private key in the PEM text: add the PRIVATE KEY block of the certificate")]
     MissingKey,
     /// It is not clear which of the certificates is to sign.
-    #[error(
-        "there are several certificates in the PEM text of the authority: keep the one that signs"
-    )]
+    #[error("there are several certificates in the PEM text of the authority: keep the one that signs")]
     SeveralCertificates,
     /// It is not clear which of the keys is meant.
-    #[error(
-        "there are several private keys in the PEM text: keep the one that belongs to the certificate"
-    )]
+    #[error("there are several private keys in the PEM text: keep the one that belongs to the certificate")]
     SeveralKeys,
     /// The private key needs a passphrase.
     #[error("the private key is encrypted: store it decrypted, for example with `openssl pkey`")]
@@ -215,11 +207,7 @@ impl ClientIdentity {
     /// The identity as one PEM text: certificate, key, authority.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
-        let parts = [
-            self.certificate.as_str(),
-            self.key.as_str(),
-            self.authority.as_deref().unwrap_or_default(),
-        ];
+        let parts = [self.certificate.as_str(), self.key.as_str(), self.authority.as_deref().unwrap_or_default()];
         // Room for everything at once: a buffer that grows leaves copies of the key behind.
         let length = parts.iter().map(|part| part.len()).sum();
         let mut bundle = Zeroizing::new(String::with_capacity(length));
@@ -239,19 +227,14 @@ impl ClientIdentity {
     /// read, and when they do not belong together.
     pub fn from_pem(bundle: &[u8]) -> Result<Self, KeyError> {
         let (certificates, key) = pem::certificates_and_key(bundle)?;
-        let (leaf, authorities) = certificates
-            .split_first()
-            .ok_or(KeyError::MissingCertificate)?;
+        let (leaf, authorities) = certificates.split_first().ok_or(KeyError::MissingCertificate)?;
         let parsed = parse_certificate(leaf)?;
         let public = PublicKey::of(&parsed.subject_pki)?;
         let key = KeyPair::new(public, PrivateKey::parse(&key)?)?;
         for authority in authorities {
             parse_certificate(authority)?;
         }
-        let authority: String = authorities
-            .iter()
-            .map(|der| pem::certificate(der))
-            .collect();
+        let authority: String = authorities.iter().map(|der| pem::certificate(der)).collect();
         Ok(Self {
             certificate: pem::certificate(leaf),
             key: pem::write(pem::PRIVATE_KEY, &key.to_pkcs8()),
@@ -274,16 +257,8 @@ impl ClientIdentity {
 ///
 /// Fails when the request names nobody or lives too long, when `ca` cannot be read or is not a
 /// valid authority with its own key at `now`, and when no random numbers are to be had.
-pub fn issue_client(
-    ca: &[u8],
-    request: &ClientRequest,
-    now: SystemTime,
-) -> Result<ClientIdentity, KeyError> {
-    let now = now
-        .duration_since(UNIX_EPOCH)
-        .ok()
-        .and_then(|elapsed| i64::try_from(elapsed.as_secs()).ok())
-        .ok_or(KeyError::InvalidTime)?;
+pub fn issue_client(ca: &[u8], request: &ClientRequest, now: SystemTime) -> Result<ClientIdentity, KeyError> {
+    let now = now.duration_since(UNIX_EPOCH).ok().and_then(|elapsed| i64::try_from(elapsed.as_secs()).ok()).ok_or(KeyError::InvalidTime)?;
     let validity = validity(now, request.valid)?;
     let subject = subject(request)?;
 
@@ -313,14 +288,7 @@ pub fn issue_client(
             &extensions(&authority),
         ],
     );
-    let certificate = der::write(
-        der::SEQUENCE,
-        &[
-            &to_be_signed,
-            signer.signature_algorithm(),
-            &der::bits(&signer.sign(&to_be_signed)?),
-        ],
-    );
+    let certificate = der::write(der::SEQUENCE, &[&to_be_signed, signer.signature_algorithm(), &der::bits(&signer.sign(&to_be_signed)?)]);
     Ok(ClientIdentity {
         certificate: pem::certificate(&certificate),
         key: client.to_pem(),
@@ -332,27 +300,15 @@ fn validity(now: i64, valid: Duration) -> Result<Der, KeyError> {
     if valid < Duration::from_secs(1) || valid > MAX_VALID {
         return Err(KeyError::InvalidLifetime);
     }
-    let until = i64::try_from(valid.as_secs())
-        .ok()
-        .and_then(|seconds| now.checked_add(seconds))
-        .ok_or(KeyError::InvalidTime)?;
+    let until = i64::try_from(valid.as_secs()).ok().and_then(|seconds| now.checked_add(seconds)).ok_or(KeyError::InvalidTime)?;
     let (from, until) = (time(now.saturating_sub(SKEW))?, time(until)?);
     Ok(der::write(der::SEQUENCE, &[&from, &until]))
 }
 
 /// A point in time as RFC 5280 §4.1.2.5 wants it.
 fn time(timestamp: i64) -> Result<Der, KeyError> {
-    let at = ASN1Time::from_timestamp(timestamp)
-        .map_err(|_| KeyError::InvalidTime)?
-        .to_datetime();
-    let rest = format!(
-        "{:02}{:02}{:02}{:02}{:02}Z",
-        u8::from(at.month()),
-        at.day(),
-        at.hour(),
-        at.minute(),
-        at.second()
-    );
+    let at = ASN1Time::from_timestamp(timestamp).map_err(|_| KeyError::InvalidTime)?.to_datetime();
+    let rest = format!("{:02}{:02}{:02}{:02}{:02}Z", u8::from(at.month()), at.day(), at.hour(), at.minute(), at.second());
     let (tag, text) = match at.year() {
         year @ 1950..=1999 => (der::UTC_TIME, format!("{:02}{rest}", year - 1900)),
         year @ 2000..=2049 => (der::UTC_TIME, format!("{:02}{rest}", year - 2000)),
@@ -373,13 +329,8 @@ fn subject(request: &ClientRequest) -> Result<Der, KeyError> {
     if organizations.len() > MAX_ORGANIZATIONS {
         return Err(KeyError::InvalidName);
     }
-    let organizations = organizations
-        .into_iter()
-        .map(|name| (der::ORGANIZATION, name));
-    let common_name = request
-        .common_name
-        .as_deref()
-        .map(|name| (der::COMMON_NAME, name));
+    let organizations = organizations.into_iter().map(|name| (der::ORGANIZATION, name));
+    let common_name = request.common_name.as_deref().map(|name| (der::COMMON_NAME, name));
     let mut names = Vec::new();
     for (kind, name) in organizations.chain(common_name) {
         if !(1..=MAX_NAME).contains(&name.chars().count()) || name.chars().any(char::is_control) {
@@ -396,9 +347,7 @@ fn subject(request: &ClientRequest) -> Result<Der, KeyError> {
 /// 126 random bits under a leading one: positive, and always of one length.
 fn serial() -> Result<[u8; 16], KeyError> {
     let mut serial = [0; 16];
-    SystemRandom::new()
-        .fill(&mut serial)
-        .map_err(|_| KeyError::Generation)?;
+    SystemRandom::new().fill(&mut serial).map_err(|_| KeyError::Generation)?;
     let [first, ..] = &mut serial;
     *first = *first & 0x3f | 0x40;
     Ok(serial)
@@ -409,13 +358,10 @@ fn extensions(authority: &X509Certificate<'_>) -> Der {
     let client_auth = der::write(der::OID, &[der::CLIENT_AUTH]);
     let extended = der::write(der::SEQUENCE, &[&client_auth]);
     let extended = der::extension(der::EXTENDED_KEY_USAGE, false, &extended);
-    let issuer_key =
-        authority
-            .iter_extensions()
-            .find_map(|extension| match extension.parsed_extension() {
-                ParsedExtension::SubjectKeyIdentifier(identifier) => Some(identifier.0),
-                _ => None,
-            });
+    let issuer_key = authority.iter_extensions().find_map(|extension| match extension.parsed_extension() {
+        ParsedExtension::SubjectKeyIdentifier(identifier) => Some(identifier.0),
+        _ => None,
+    });
     let issuer_key = issuer_key.map(|identifier| {
         let identifier = der::write(0x80, &[identifier]);
         let identifier = der::write(der::SEQUENCE, &[&identifier]);
@@ -430,11 +376,7 @@ fn parse_certificate(der: &[u8]) -> Result<X509Certificate<'_>, KeyError> {
     match X509Certificate::from_der(der) {
         // The parser passes over what it does not understand of a name and then gives only a
         // piece of it, which would end up as the issuer of what is signed here.
-        Ok(([], certificate))
-            if der::whole(certificate.subject().as_raw(), der::SEQUENCE).is_some() =>
-        {
-            Ok(certificate)
-        }
+        Ok(([], certificate)) if der::whole(certificate.subject().as_raw(), der::SEQUENCE).is_some() => Ok(certificate),
         _ => Err(KeyError::MalformedCertificate),
     }
 }
@@ -447,23 +389,14 @@ fn check_authority(authority: &X509Certificate<'_>, now: i64) -> Result<(), KeyE
     }
     let date = |at: ASN1Time| {
         let at = at.to_datetime();
-        format!(
-            "{:04}-{:02}-{:02}",
-            at.year(),
-            u8::from(at.month()),
-            at.day()
-        )
+        format!("{:04}-{:02}-{:02}", at.year(), u8::from(at.month()), at.day())
     };
     let validity = authority.validity();
     if now > validity.not_after.timestamp() {
-        return Err(KeyError::AuthorityExpired {
-            date: date(validity.not_after),
-        });
+        return Err(KeyError::AuthorityExpired { date: date(validity.not_after) });
     }
     if now.saturating_add(SKEW) < validity.not_before.timestamp() {
-        return Err(KeyError::AuthorityNotYetValid {
-            date: date(validity.not_before),
-        });
+        return Err(KeyError::AuthorityNotYetValid { date: date(validity.not_before) });
     }
     Ok(())
 }
@@ -568,20 +501,9 @@ fn wrap_pkcs8(algorithm: &[u8], key: &[u8]) -> Der {
 
 /// Both halves of a key, known to belong together.
 enum KeyPair<'a> {
-    Ed25519 {
-        pair: Ed25519KeyPair,
-        seed: &'a [u8],
-    },
-    Ec {
-        pair: EcdsaKeyPair,
-        curve: Curve,
-        scalar: &'a [u8],
-        point: &'a [u8],
-    },
-    Rsa {
-        pair: RsaKeyPair,
-        pkcs1: &'a [u8],
-    },
+    Ed25519 { pair: Ed25519KeyPair, seed: &'a [u8] },
+    Ec { pair: EcdsaKeyPair, curve: Curve, scalar: &'a [u8], point: &'a [u8] },
+    Rsa { pair: RsaKeyPair, pkcs1: &'a [u8] },
 }
 
 impl<'a> KeyPair<'a> {
@@ -594,16 +516,9 @@ impl<'a> KeyPair<'a> {
             }
             (PublicKey::Ec(curve, point), PrivateKey::Ec(scalar)) => {
                 let (algorithm, random) = (curve.signing(), SystemRandom::new());
-                let pair = EcdsaKeyPair::from_private_key_and_public_key(
-                    algorithm, scalar, point, &random,
-                );
+                let pair = EcdsaKeyPair::from_private_key_and_public_key(algorithm, scalar, point, &random);
                 let pair = pair.map_err(|_| KeyError::KeyMismatch)?;
-                Ok(Self::Ec {
-                    pair,
-                    curve,
-                    scalar,
-                    point,
-                })
+                Ok(Self::Ec { pair, curve, scalar, point })
             }
             (PublicKey::Rsa(public), PrivateKey::Rsa(pkcs1)) => {
                 let pair = RsaKeyPair::from_der(pkcs1).map_err(|_| KeyError::MalformedKey)?;
@@ -638,8 +553,7 @@ impl<'a> KeyPair<'a> {
             }
             Self::Rsa { pair, .. } => {
                 let mut signature = vec![0; pair.public().modulus_len()];
-                pair.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
-                    .map_err(|_| KeyError::Signing)?;
+                pair.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature).map_err(|_| KeyError::Signing)?;
                 Ok(signature)
             }
         }
@@ -651,20 +565,13 @@ impl<'a> KeyPair<'a> {
                 let seed = der::write(der::OCTET_STRING, &[seed]);
                 wrap_pkcs8(&der::algorithm(der::ED25519, &[]), &seed)
             }
-            Self::Ec {
-                curve,
-                scalar,
-                point,
-                ..
-            } => {
+            Self::Ec { curve, scalar, point, .. } => {
                 let scalar = der::write(der::OCTET_STRING, &[scalar]);
                 let point = der::write(0xa1, &[&der::bits(point)]);
                 let key = der::write(der::SEQUENCE, &[&[der::INTEGER, 1, 1], &scalar, &point]);
                 wrap_pkcs8(&curve.algorithm(), &key)
             }
-            Self::Rsa { pkcs1, .. } => {
-                wrap_pkcs8(&der::algorithm(der::RSA, &[der::NULL, 0]), pkcs1)
-            }
+            Self::Rsa { pkcs1, .. } => wrap_pkcs8(&der::algorithm(der::RSA, &[der::NULL, 0]), pkcs1),
         }
     }
 }
@@ -678,27 +585,20 @@ struct NewKey {
 impl NewKey {
     fn ed25519() -> Result<Self, KeyError> {
         let mut seed = Zeroizing::new([0; 32]);
-        SystemRandom::new()
-            .fill(&mut *seed)
-            .map_err(|_| KeyError::Generation)?;
+        SystemRandom::new().fill(&mut *seed).map_err(|_| KeyError::Generation)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&*seed).map_err(|_| KeyError::Generation)?;
         let public = der::bits(pair.public_key().as_ref());
         let seed = &*seed;
         Ok(Self {
             private: KeyPair::Ed25519 { pair, seed }.to_pkcs8(),
-            public: der::write(
-                der::SEQUENCE,
-                &[&der::algorithm(der::ED25519, &[]), &public],
-            ),
+            public: der::write(der::SEQUENCE, &[&der::algorithm(der::ED25519, &[]), &public]),
         })
     }
 
     fn p256() -> Result<Self, KeyError> {
         let (algorithm, random) = (Curve::P256.signing(), SystemRandom::new());
-        let private =
-            EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| KeyError::Generation)?;
-        let pair = EcdsaKeyPair::from_pkcs8(algorithm, private.as_ref(), &random)
-            .map_err(|_| KeyError::Generation)?;
+        let private = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| KeyError::Generation)?;
+        let pair = EcdsaKeyPair::from_pkcs8(algorithm, private.as_ref(), &random).map_err(|_| KeyError::Generation)?;
         let public = der::bits(pair.public_key().as_ref());
         Ok(Self {
             private: Zeroizing::new(private.as_ref().to_vec()),
@@ -716,10 +616,5 @@ mod der;
 mod pem;
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 mod tests;

@@ -108,13 +108,7 @@ impl Redactor {
     /// It knows what is known now; what is learned later needs a new one.
     #[must_use]
     pub fn stream(&self) -> StreamMasker {
-        StreamMasker {
-            index: self.index(),
-            held: Zeroizing::default(),
-            starts: Vec::new(),
-            covered: 0,
-            open: Vec::new(),
-        }
+        StreamMasker { index: self.index(), held: Zeroizing::default(), starts: Vec::new(), covered: 0, open: Vec::new() }
     }
 
     fn knows(&self, name: &str, value: &[u8]) -> bool {
@@ -428,8 +422,7 @@ impl Forms {
     fn of(value: &[u8]) -> Vec<Form> {
         let unix = replace(value, b"\r\n", b"\n");
         let dos = replace(&unix, b"\n", b"\r\n");
-        let wholes: BTreeSet<&[u8]> =
-            [value, &unix, &dos].into_iter().flat_map(|whole| [whole, whole.trim_ascii()]).collect();
+        let wholes: BTreeSet<&[u8]> = [value, &unix, &dos].into_iter().flat_map(|whole| [whole, whole.trim_ascii()]).collect();
         let mut forms = Self::default();
         for whole in wholes.into_iter().filter(|whole| whole.len() >= Redactor::SHORTEST) {
             forms.add_encodings(whole);
@@ -472,10 +465,8 @@ impl Forms {
         }
         // Most sets differ in nothing that occurs in this value.
         let special: BTreeSet<u8> = value.iter().copied().filter(|byte| !byte.is_ascii_alphanumeric()).collect();
-        let kept: BTreeSet<Vec<u8>> = KEPT_BY_PERCENT
-            .iter()
-            .map(|kept| special.iter().copied().filter(|byte| kept.contains(byte)).collect())
-            .collect();
+        let kept: BTreeSet<Vec<u8>> =
+            KEPT_BY_PERCENT.iter().map(|kept| special.iter().copied().filter(|byte| kept.contains(byte)).collect()).collect();
         let spaces: &[&str] = if special.contains(&b' ') { &["%20", "+"] } else { &["%20"] };
         for kept in &kept {
             for space in spaces {
@@ -573,11 +564,7 @@ fn room(text: &[u8], worst: usize) -> usize {
 /// The JSON writers that differ on this text.
 fn distinct_for(text: &str) -> impl Iterator<Item = fn(char) -> bool> {
     let must = |also: &fn(char) -> bool| text.contains(*also);
-    ESCAPED_BY_JSON
-        .into_iter()
-        .enumerate()
-        .filter(move |(number, also)| *number == 0 || must(also))
-        .map(|(_, also)| also)
+    ESCAPED_BY_JSON.into_iter().enumerate().filter(move |(number, also)| *number == 0 || must(also)).map(|(_, also)| also)
 }
 
 /// The inside of a JSON string. `also` names further characters to escape.
@@ -771,10 +758,7 @@ mod tests {
             "list",
             "112, 34, 52, 92, 115, 47, 119, 37, 195, 169, 10, 100, 32, 60, 38, 39, 43, 120, 126, 33, 58, 64, 61, 40, 122, 41, 42, 62, 62, 63, 63",
         ),
-        (
-            "jsonlist",
-            "112,34,52,92,115,47,119,37,195,169,10,100,32,60,38,39,43,120,126,33,58,64,61,40,122,41,42,62,62,63,63",
-        ),
+        ("jsonlist", "112,34,52,92,115,47,119,37,195,169,10,100,32,60,38,39,43,120,126,33,58,64,61,40,122,41,42,62,62,63,63"),
     ];
 
     fn knowing(values: &[&str]) -> Redactor {
@@ -833,10 +817,7 @@ mod tests {
         assert_eq!(redactor.text(&text), "[(secret t)] [(secret t)", "{form:?}");
         assert_eq!(redactor.finds(text.as_bytes()).as_deref(), Some("t"), "{form:?}");
         let stars = "*".repeat(form.len());
-        assert_eq!(
-            String::from_utf8(masked_any_cut(redactor, text.as_bytes())).unwrap(),
-            format!("[{stars}] [{stars}")
-        );
+        assert_eq!(String::from_utf8(masked_any_cut(redactor, text.as_bytes())).unwrap(), format!("[{stars}] [{stars}"));
     }
 
     struct Random(u64);
@@ -853,8 +834,7 @@ mod tests {
     }
 
     fn pem(random: &mut Random, length: usize) -> String {
-        let key =
-            STANDARD.encode((0..length * 3 / 4).map(|_| u8::try_from(random.below(256)).unwrap()).collect::<Vec<u8>>());
+        let key = STANDARD.encode((0..length * 3 / 4).map(|_| u8::try_from(random.below(256)).unwrap()).collect::<Vec<u8>>());
         let lines: Vec<&str> = key.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
         format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"))
     }

@@ -53,8 +53,7 @@ role!(
     "package emhost:sdk-lifecycle; world lifecycle { export emhost:plugin/lifecycle@0.1.0; }",
     "emhost:sdk-lifecycle/lifecycle",
     "export_lifecycle",
-    {
-    }
+    {}
 );
 role!(
     configurator,

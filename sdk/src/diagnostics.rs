@@ -141,7 +141,8 @@ impl State {
     /// State that is not what this release writes.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         serde_json::from_str(&self.data).map_err(|error| {
-            Failure::conflict("state/read", format!("the remembered state cannot be read: {error}")).help("plan again; if that does not help, report it to the plugin's author")
+            Failure::conflict("state/read", format!("the remembered state cannot be read: {error}"))
+                .help("plan again; if that does not help, report it to the plugin's author")
         })
     }
 }
@@ -176,7 +177,10 @@ mod tests {
 
     #[test]
     fn a_failure_reads_as_a_sentence() {
-        let failure = Failure::unavailable("pve/locked", "the storage is locked").help("wait").retry_after_ms(500).and(Diagnostic::note("pve/by", "a backup runs"));
+        let failure = Failure::unavailable("pve/locked", "the storage is locked")
+            .help("wait")
+            .retry_after_ms(500)
+            .and(Diagnostic::note("pve/by", "a backup runs"));
         assert_eq!(failure.kind, FailureKind::Unavailable);
         assert_eq!(failure.diagnostics[0].help.as_deref(), Some("wait"));
         assert_eq!((failure.diagnostics.len(), failure.retry_after_ms), (2, Some(500)));

@@ -2,9 +2,9 @@
 
 use prost::Message;
 
-pub use crate::bindings::host::emhost::plugin::grpc::{Metadata, Status};
 use crate::Failure;
 use crate::bindings::host::emhost::plugin::grpc;
+pub use crate::bindings::host::emhost::plugin::grpc::{Metadata, Status};
 use crate::secrets::Secret;
 
 /// An open channel to one server of a slot.
@@ -55,7 +55,10 @@ impl Channel {
     /// # Errors
     /// A status that is not OK.
     pub fn stream<A: Message + Default>(&self, method: &str, request: &impl Message) -> Result<Answers<A>, Failure> {
-        let inbound = self.inner.server_stream(method, &self.headers, &request.encode_to_vec()).map_err(|status| failure(&self.to, method, &status))?;
+        let inbound = self
+            .inner
+            .server_stream(method, &self.headers, &request.encode_to_vec())
+            .map_err(|status| failure(&self.to, method, &status))?;
         Ok(Answers { inbound, to: self.to.clone(), method: method.to_owned(), of: std::marker::PhantomData })
     }
 }
@@ -72,7 +75,10 @@ impl<A: Message + Default> Iterator for Answers<A> {
     type Item = Result<A, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.inbound.next().and_then(|message| message.map(|bytes| A::decode(bytes.as_slice()).map_err(|error| unreadable(&error))).transpose());
+        let next = self
+            .inbound
+            .next()
+            .and_then(|message| message.map(|bytes| A::decode(bytes.as_slice()).map_err(|error| unreadable(&error))).transpose());
         next.map_err(|status| failure(&self.to, &self.method, &status)).transpose()
     }
 }

@@ -129,7 +129,8 @@ impl Response {
     /// # Errors
     /// A status of failure, as the kind of failure it is.
     pub fn ok(self) -> Result<Self, Failure> {
-        let said = if self.reason.is_empty() { String::from_utf8_lossy(&self.body).chars().take(300).collect() } else { self.reason.clone() };
+        let said =
+            if self.reason.is_empty() { String::from_utf8_lossy(&self.body).chars().take(300).collect() } else { self.reason.clone() };
         let summary = format!("the server answered {}: {}", self.status, said.trim());
         match self.status {
             200..=299 => Ok(self),
@@ -145,7 +146,8 @@ impl Response {
     /// # Errors
     /// A body that is something else.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        serde_json::from_slice(&self.body).map_err(|error| Failure::unavailable("http/json", format!("the server's answer is not what it should be: {error}")))
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Failure::unavailable("http/json", format!("the server's answer is not what it should be: {error}")))
     }
 
     /// A header's value.
@@ -173,12 +175,20 @@ impl Trouble {
             Self::Body(why) => Failure::unavailable("http/body", format!("slot `{slot}`: the answer broke off: {why}")),
             Self::Code(code) => match code {
                 ErrorCode::HttpRequestDenied => Failure::denied("http/refused", format!("the host refused the request to slot `{slot}`")),
-                ErrorCode::TlsCertificateError => Failure::denied("http/certificate", format!("slot `{slot}`: the server's certificate is not trusted")),
-                ErrorCode::HttpRequestBodySize(_) => Failure::internal("http/too-large", format!("slot `{slot}`: the request is larger than the host allows")),
-                ErrorCode::HttpResponseBodySize(_) => Failure::invalid("http/too-large", format!("slot `{slot}`: the answer is larger than the host allows")),
+                ErrorCode::TlsCertificateError => {
+                    Failure::denied("http/certificate", format!("slot `{slot}`: the server's certificate is not trusted"))
+                }
+                ErrorCode::HttpRequestBodySize(_) => {
+                    Failure::internal("http/too-large", format!("slot `{slot}`: the request is larger than the host allows"))
+                }
+                ErrorCode::HttpResponseBodySize(_) => {
+                    Failure::invalid("http/too-large", format!("slot `{slot}`: the answer is larger than the host allows"))
+                }
                 ErrorCode::ConnectionRefused => Failure::unavailable("http/failed", format!("slot `{slot}`: connection refused")),
                 ErrorCode::ConnectionTimeout => Failure::unavailable("http/failed", format!("slot `{slot}`: no answer in time")),
-                ErrorCode::DestinationNotFound => Failure::unavailable("http/failed", format!("slot `{slot}`: its host name leads nowhere")),
+                ErrorCode::DestinationNotFound => {
+                    Failure::unavailable("http/failed", format!("slot `{slot}`: its host name leads nowhere"))
+                }
                 // The host's own words name the slot.
                 ErrorCode::InternalError(Some(text)) => Failure::unavailable("http/failed", text.clone()),
                 other => Failure::unavailable("http/failed", format!("slot `{slot}`: {other:?}")),
@@ -206,7 +216,9 @@ pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &
     if let Some(Body { content_type, bytes }) = body {
         fields.append("content-type", content_type.as_bytes()).map_err(|error| Trouble::Request(format!("content-type: {error:?}")))?;
         // Proxmox takes no chunked bodies.
-        fields.append("content-length", bytes.len().to_string().as_bytes()).map_err(|error| Trouble::Request(format!("content-length: {error:?}")))?;
+        fields
+            .append("content-length", bytes.len().to_string().as_bytes())
+            .map_err(|error| Trouble::Request(format!("content-length: {error:?}")))?;
     }
     let request = OutgoingRequest::new(fields);
     request.set_method(method).map_err(|()| bad("the method is malformed"))?;
@@ -225,7 +237,8 @@ pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &
     // An answer says more than a body that nobody wanted.
     drop(written);
     let status = response.status();
-    let headers: Vec<(String, String)> = response.headers().entries().into_iter().map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned())).collect();
+    let headers: Vec<(String, String)> =
+        response.headers().entries().into_iter().map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned())).collect();
     let body = read(&response.consume().map_err(|()| bad("answer consumed twice"))?)?;
     let reason = headers.iter().find(|(name, _)| name == "x-emhost-reason").map(|(_, value)| value.clone()).unwrap_or_default();
     Ok(Response { status, reason, headers, body })

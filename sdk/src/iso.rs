@@ -105,10 +105,7 @@ impl Error for IsoError {}
 pub fn volume(label: &str, files: &[(&str, &[u8])]) -> Result<Vec<u8>, IsoError> {
     check_label(label)?;
     let tree = tree(files)?;
-    let trees = [
-        Hierarchy::new(&tree, Names::Primary)?,
-        Hierarchy::new(&tree, Names::Joliet)?,
-    ];
+    let trees = [Hierarchy::new(&tree, Names::Primary)?, Hierarchy::new(&tree, Names::Joliet)?];
 
     let mut sectors = Sectors(0);
     sectors.take((SYSTEM_AREA + DESCRIPTORS) * SECTOR)?;
@@ -148,10 +145,7 @@ fn check_label(label: &str) -> Result<(), IsoError> {
     } else {
         return Ok(());
     };
-    Err(IsoError::Label {
-        label: label.to_owned(),
-        problem,
-    })
+    Err(IsoError::Label { label: label.to_owned(), problem })
 }
 
 fn check_path(path: &str) -> Result<(), IsoError> {
@@ -172,10 +166,7 @@ fn check_path(path: &str) -> Result<(), IsoError> {
     } else {
         return Ok(());
     };
-    Err(IsoError::Path {
-        path: path.to_owned(),
-        problem,
-    })
+    Err(IsoError::Path { path: path.to_owned(), problem })
 }
 
 /// The names of one folder and what they stand for.
@@ -192,9 +183,7 @@ fn tree<'a>(files: &[(&'a str, &[u8])]) -> Result<Tree<'a>, IsoError> {
     let mut entries = 0;
     for (file, (path, _)) in files.iter().enumerate() {
         check_path(path)?;
-        let duplicate = || IsoError::Duplicate {
-            path: (*path).to_owned(),
-        };
+        let duplicate = || IsoError::Duplicate { path: (*path).to_owned() };
         let mut at = &mut root;
         let mut names = path.split('/').peekable();
         while let Some(name) = names.next() {
@@ -204,11 +193,7 @@ fn tree<'a>(files: &[(&'a str, &[u8])]) -> Result<Tree<'a>, IsoError> {
                 Entry::Occupied(taken) => taken.into_mut(),
                 Entry::Vacant(free) => {
                     entries += 1;
-                    free.insert(if last {
-                        Node::File(file)
-                    } else {
-                        Node::Folder(Tree::new())
-                    })
+                    free.insert(if last { Node::File(file) } else { Node::Folder(Tree::new()) })
                 }
             };
             match node {
@@ -218,11 +203,7 @@ fn tree<'a>(files: &[(&'a str, &[u8])]) -> Result<Tree<'a>, IsoError> {
             }
         }
     }
-    if entries > MAX_ENTRIES {
-        Err(IsoError::TooMany)
-    } else {
-        Ok(root)
-    }
+    if entries > MAX_ENTRIES { Err(IsoError::TooMany) } else { Ok(root) }
 }
 
 /// The two ways names are recorded in directories.
@@ -240,13 +221,7 @@ type Identifier = (String, String);
 
 impl Names {
     /// The closest identifier to `name` that is not `taken`.
-    fn identify<V>(
-        self,
-        name: &str,
-        folder: bool,
-        taken: &BTreeMap<Identifier, V>,
-        clashes: &mut u32,
-    ) -> Identifier {
+    fn identify<V>(self, name: &str, folder: bool, taken: &BTreeMap<Identifier, V>, clashes: &mut u32) -> Identifier {
         let (stem, extension) = self.split(name, folder);
         let (room, extension) = match self {
             Self::Primary => (8, cut(&extension, 3)),
@@ -271,13 +246,9 @@ impl Names {
         let kept = name.trim_end_matches('.');
         let name = format!("{kept}{}", "_".repeat(name.len() - kept.len()));
         match (self, name.rsplit_once('.')) {
-            (Self::Joliet, Some((stem, extension))) if !stem.is_empty() => {
-                (stem.to_owned(), extension.to_owned())
-            }
+            (Self::Joliet, Some((stem, extension))) if !stem.is_empty() => (stem.to_owned(), extension.to_owned()),
             (Self::Joliet, _) => (name, String::new()),
-            (Self::Primary, Some((stem, extension))) if !stem.is_empty() && !folder => {
-                (stem.replace('.', "_"), extension.to_owned())
-            }
+            (Self::Primary, Some((stem, extension))) if !stem.is_empty() && !folder => (stem.replace('.', "_"), extension.to_owned()),
             (Self::Primary, _) => (name.replace('.', "_"), String::new()),
         }
     }
@@ -396,17 +367,9 @@ impl Hierarchy {
                 }
                 records.push(record);
             }
-            folders.push(Folder {
-                identifier,
-                parent,
-                records,
-            });
+            folders.push(Folder { identifier, parent, records });
         }
-        Ok(Self {
-            names,
-            folders,
-            continuation,
-        })
+        Ok(Self { names, folders, continuation })
     }
 
     /// The continuation comes after the folders and before the files because
@@ -415,16 +378,8 @@ impl Hierarchy {
         let record = |folder: &Folder| 8 + folder.identifier.len().next_multiple_of(2);
         let table = self.folders.iter().map(record).sum();
         let (little, big) = (sectors.take(table)?, sectors.take(table)?);
-        let folders = self
-            .folders
-            .iter()
-            .map(|folder| sectors.take(folder.length()));
-        Ok(Places {
-            little,
-            big,
-            folders: folders.collect::<Result<_, _>>()?,
-            continuation: sectors.take(self.continuation.len())?,
-        })
+        let folders = self.folders.iter().map(|folder| sectors.take(folder.length()));
+        Ok(Places { little, big, folders: folders.collect::<Result<_, _>>()?, continuation: sectors.take(self.continuation.len())? })
     }
 
     /// Adds the parts in the order in which [`Self::place`] placed them.
@@ -439,12 +394,7 @@ impl Hierarchy {
     }
 
     /// The path table (9.4) in one of its two byte orders.
-    fn path_table(
-        &self,
-        places: &Places,
-        long: fn(u32) -> [u8; 4],
-        short: fn(u16) -> [u8; 2],
-    ) -> Result<Vec<u8>, IsoError> {
+    fn path_table(&self, places: &Places, long: fn(u32) -> [u8; 4], short: fn(u16) -> [u8; 2]) -> Result<Vec<u8>, IsoError> {
         let mut table = Vec::new();
         for (folder, place) in self.folders.iter().zip(&places.folders) {
             let parent = u16::try_from(folder.parent + 1).map_err(|_| IsoError::TooMany)?;
@@ -459,10 +409,7 @@ impl Hierarchy {
 }
 
 /// The entries of a folder under unique identifiers, in the order of those.
-fn identified<'t, 'a>(
-    tree: &'t Tree<'a>,
-    names: Names,
-) -> BTreeMap<Identifier, (&'a str, &'t Node<'a>)> {
+fn identified<'t, 'a>(tree: &'t Tree<'a>, names: Names) -> BTreeMap<Identifier, (&'a str, &'t Node<'a>)> {
     let mut entries = BTreeMap::new();
     let mut clashes = 0;
     for (name, node) in tree {
@@ -476,10 +423,7 @@ fn identified<'t, 'a>(
 impl Folder {
     /// Records do not cross the border of a sector (6.8.1).
     fn length(&self) -> usize {
-        let end = self
-            .records
-            .iter()
-            .fold(0, |at, record| start(at, record.length()) + record.length());
+        let end = self.records.iter().fold(0, |at, record| start(at, record.length()) + record.length());
         end.next_multiple_of(SECTOR)
     }
 
@@ -499,21 +443,12 @@ impl Folder {
 
 /// Where `length` bytes begin that follow `at` and stay within one sector.
 fn start(at: usize, length: usize) -> usize {
-    if at % SECTOR + length > SECTOR {
-        at.next_multiple_of(SECTOR)
-    } else {
-        at
-    }
+    if at % SECTOR + length > SECTOR { at.next_multiple_of(SECTOR) } else { at }
 }
 
 impl Record {
     fn new(identifier: Vec<u8>, target: Target) -> Self {
-        Self {
-            identifier,
-            target,
-            entries: Vec::new(),
-            continued: None,
-        }
+        Self { identifier, target, entries: Vec::new(), continued: None }
     }
 
     fn length(&self) -> usize {
@@ -532,11 +467,7 @@ impl Record {
         let at = start(continuation.len(), entries.len());
         continuation.resize(at, 0);
         continuation.extend(entries);
-        self.continued = Some([
-            number(at / SECTOR)?,
-            number(at % SECTOR)?,
-            number(entries.len())?,
-        ]);
+        self.continued = Some([number(at / SECTOR)?, number(at % SECTOR)?, number(entries.len())?]);
         Ok(())
     }
 
@@ -571,17 +502,12 @@ fn entry(signature: [u8; 2], body: &[u8]) -> Vec<u8> {
 
 /// `PX`: POSIX mode and links, owned by root.
 fn attributes(mode: u32, links: u32) -> Vec<u8> {
-    entry(
-        *b"PX",
-        &[both(mode), both(links), both(0), both(0)].concat(),
-    )
+    entry(*b"PX", &[both(mode), both(links), both(0), both(0)].concat())
 }
 
 /// A folder is named by its parent, by itself and by the folders in it.
 fn links(tree: &Tree) -> u32 {
-    tree.values().fold(2, |links, node| {
-        links + u32::from(matches!(node, Node::Folder(_)))
-    })
+    tree.values().fold(2, |links, node| links + u32::from(matches!(node, Node::Folder(_))))
 }
 
 /// `NM`: the real name, in as many entries as it takes.
@@ -598,21 +524,11 @@ fn alternate_name(name: &str) -> Vec<u8> {
 /// `ER`: says that the other entries are Rock Ridge. Texts from RRIP 1.09.
 fn rock_ridge() -> Vec<u8> {
     let identifier = b"RRIP_1991A";
-    let description =
-        b"THE ROCK RIDGE INTERCHANGE PROTOCOL PROVIDES SUPPORT FOR POSIX FILE SYSTEM SEMANTICS";
-    let source =
-        b"PLEASE CONTACT DISC PUBLISHER FOR SPECIFICATION SOURCE.  SEE PUBLISHER IDENTIFIER IN \
+    let description = b"THE ROCK RIDGE INTERCHANGE PROTOCOL PROVIDES SUPPORT FOR POSIX FILE SYSTEM SEMANTICS";
+    let source = b"PLEASE CONTACT DISC PUBLISHER FOR SPECIFICATION SOURCE.  SEE PUBLISHER IDENTIFIER IN \
                    PRIMARY VOLUME DESCRIPTOR FOR CONTACT INFORMATION.";
-    let lengths = [
-        byte(identifier.len()),
-        byte(description.len()),
-        byte(source.len()),
-        1,
-    ];
-    entry(
-        *b"ER",
-        &[&lengths[..], identifier, description, source].concat(),
-    )
+    let lengths = [byte(identifier.len()), byte(description.len()), byte(source.len()), 1];
+    entry(*b"ER", &[&lengths[..], identifier, description, source].concat())
 }
 
 /// Where something is in the volume, its length in bytes.
@@ -627,10 +543,7 @@ struct Sectors(u32);
 
 impl Sectors {
     fn take(&mut self, bytes: usize) -> Result<Extent, IsoError> {
-        let extent = Extent {
-            sector: self.0,
-            length: number(bytes)?,
-        };
+        let extent = Extent { sector: self.0, length: number(bytes)? };
         let next = self.0.checked_add(number(bytes.div_ceil(SECTOR))?);
         let next = next.filter(|next| *next <= MAX_SECTORS);
         self.0 = next.ok_or(IsoError::TooLarge)?;
@@ -758,12 +671,7 @@ mod tests {
             let at = 16 + usize::from(by == By::Joliet);
             let descriptor = &image[at * SECTOR..(at + 1) * SECTOR];
             assert_eq!(&descriptor[1..7], b"CD001\x01");
-            let mut reader = Self {
-                image,
-                descriptor,
-                found: BTreeMap::new(),
-                folders: Vec::new(),
-            };
+            let mut reader = Self { image, descriptor, found: BTreeMap::new(), folders: Vec::new() };
             assert_eq!(long(&descriptor[80..]) as usize * SECTOR, image.len());
             let root = &descriptor[156..190];
             let mut waiting = VecDeque::from([(root, String::new(), root, 1)]);
@@ -825,9 +733,7 @@ mod tests {
             let name = match by {
                 By::Identifier => String::from_utf8(identifier.to_vec()).unwrap(),
                 By::Joliet => {
-                    let units = identifier
-                        .chunks(2)
-                        .map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
+                    let units = identifier.chunks(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
                     String::from_utf16(&units.collect::<Vec<_>>()).unwrap()
                 }
                 By::RockRidge => {
@@ -885,23 +791,14 @@ mod tests {
     #[test]
     fn every_file_is_found_under_its_names() {
         let image = volume("cidata", MEDIA).unwrap();
-        let given = MEDIA
-            .iter()
-            .map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec()));
+        let given = MEDIA.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec()));
         let given: BTreeMap<_, _> = given.collect();
         assert_eq!(Reader::read(&image, By::RockRidge), given);
         assert_eq!(Reader::read(&image, By::Joliet), given);
         let identifiers: Vec<_> = Reader::read(&image, By::Identifier).into_keys().collect();
         assert_eq!(
             identifiers,
-            [
-                "META_DAT.",
-                "NETWORK_.",
-                "OPENSTAC/CONTENT/0000.",
-                "OPENSTAC/LATEST/USER_DAT.",
-                "OPENSTAC/LATEST/USER_DAT.JSO",
-                "USER_DAT.",
-            ]
+            ["META_DAT.", "NETWORK_.", "OPENSTAC/CONTENT/0000.", "OPENSTAC/LATEST/USER_DAT.", "OPENSTAC/LATEST/USER_DAT.JSO", "USER_DAT.",]
         );
     }
 
@@ -910,10 +807,7 @@ mod tests {
         let image = volume("metal-iso", &[("config.yaml", b"")]).unwrap();
         let label = |sector: usize| &image[sector * SECTOR + 40..sector * SECTOR + 72];
         assert_eq!(label(16), format!("{:32}", "metal-iso").as_bytes());
-        let joliet: Vec<_> = format!("{:16}", "metal-iso")
-            .bytes()
-            .flat_map(|c| [0, c])
-            .collect();
+        let joliet: Vec<_> = format!("{:16}", "metal-iso").bytes().flat_map(|c| [0, c]).collect();
         assert_eq!(label(17), joliet);
         assert_eq!(image[17 * SECTOR + 88..][..3], *b"%/E");
     }
@@ -930,10 +824,7 @@ mod tests {
     fn folders_may_be_longer_than_a_sector() {
         let mut owned = Vec::new();
         for n in 0..300_u32 {
-            owned.push((
-                format!("many/same-long-name-{n:03}.yaml"),
-                n.to_be_bytes().to_vec(),
-            ));
+            owned.push((format!("many/same-long-name-{n:03}.yaml"), n.to_be_bytes().to_vec()));
             owned.push((format!("folder-{n}/file"), n.to_le_bytes().to_vec()));
         }
         let image = volume("cidata", &files(&owned)).unwrap();
@@ -949,15 +840,9 @@ mod tests {
         // longest to fill more than a sector with continuations.
         let mut names: Vec<_> = (150..190).map(|length| "n".repeat(length)).collect();
         names.extend(('a'..='z').map(|c| c.to_string().repeat(MAX_NAME)));
-        let owned: Vec<_> = names
-            .iter()
-            .map(|name| (name.clone(), name.clone().into_bytes()))
-            .collect();
+        let owned: Vec<_> = names.iter().map(|name| (name.clone(), name.clone().into_bytes())).collect();
         let image = volume("cidata", &files(&owned)).unwrap();
-        assert_eq!(
-            Reader::read(&image, By::RockRidge),
-            owned.iter().cloned().collect()
-        );
+        assert_eq!(Reader::read(&image, By::RockRidge), owned.iter().cloned().collect());
         let joliet = Reader::read(&image, By::Joliet);
         assert_eq!(joliet.len(), owned.len());
         assert!(joliet.keys().all(|name| name.len() == 64));
@@ -965,61 +850,24 @@ mod tests {
 
     #[test]
     fn names_that_a_tree_cannot_hold_are_approximated_there() {
-        let names = [
-            ".hidden",
-            "...",
-            "..x",
-            "a.b/c",
-            "a.tar.gz",
-            "a?b",
-            "a*b",
-            "end.",
-            "gr\u{fc}n",
-            "\u{1f600}",
-        ];
+        let names = [".hidden", "...", "..x", "a.b/c", "a.tar.gz", "a?b", "a*b", "end.", "gr\u{fc}n", "\u{1f600}"];
         let media: Vec<(&str, &[u8])> = names.iter().map(|name| (*name, name.as_bytes())).collect();
         let image = volume("cidata", &media).unwrap();
-        let given: BTreeMap<_, _> = names
-            .iter()
-            .map(|name| ((*name).to_owned(), name.as_bytes().to_vec()))
-            .collect();
+        let given: BTreeMap<_, _> = names.iter().map(|name| ((*name).to_owned(), name.as_bytes().to_vec())).collect();
         assert_eq!(Reader::read(&image, By::RockRidge), given);
-        let listed = |by| {
-            Reader::read(&image, by)
-                .into_keys()
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        assert_eq!(
-            listed(By::Joliet),
-            "..x .hidden _ ___ a.b/c a.tar.gz a_b a_b1 end_ gr\u{fc}n"
-        );
-        assert_eq!(
-            listed(By::Identifier),
-            "A_B. A_B1/C. A_B2. A_TAR.GZ END_. GR_N. _. _.X _HIDDEN. ___."
-        );
+        let listed = |by| Reader::read(&image, by).into_keys().collect::<Vec<_>>().join(" ");
+        assert_eq!(listed(By::Joliet), "..x .hidden _ ___ a.b/c a.tar.gz a_b a_b1 end_ gr\u{fc}n");
+        assert_eq!(listed(By::Identifier), "A_B. A_B1/C. A_B2. A_TAR.GZ END_. GR_N. _. _.X _HIDDEN. ___.");
     }
 
     #[test]
     fn what_cannot_be_recorded_is_refused() {
         let label = |label| volume(label, MEDIA).unwrap_err().to_string();
         assert_eq!(label(""), r#"volume label "" is empty"#);
-        assert_eq!(
-            label("a\nb"),
-            r#"volume label "a\nb" is not printable ASCII"#
-        );
-        assert_eq!(
-            label("caf\u{e9}"),
-            "volume label \"caf\u{e9}\" is not printable ASCII"
-        );
-        assert_eq!(
-            label("a "),
-            r#"volume label "a " ends with a space, which readers cut off"#
-        );
-        assert_eq!(
-            label("seventeen-letters"),
-            r#"volume label "seventeen-letters" is longer than 16 characters"#
-        );
+        assert_eq!(label("a\nb"), r#"volume label "a\nb" is not printable ASCII"#);
+        assert_eq!(label("caf\u{e9}"), "volume label \"caf\u{e9}\" is not printable ASCII");
+        assert_eq!(label("a "), r#"volume label "a " ends with a space, which readers cut off"#);
+        assert_eq!(label("seventeen-letters"), r#"volume label "seventeen-letters" is longer than 16 characters"#);
         assert!(volume("sixteen-letters!", MEDIA).is_ok());
 
         let paths = |paths: &[&str]| {
@@ -1027,45 +875,24 @@ mod tests {
             volume("cidata", &files).unwrap_err().to_string()
         };
         assert_eq!(paths(&[""]), r#"path "" is empty"#);
-        assert_eq!(
-            paths(&["/a"]),
-            r#"path "/a" is not relative to the root of the volume"#
-        );
+        assert_eq!(paths(&["/a"]), r#"path "/a" is not relative to the root of the volume"#);
         assert_eq!(paths(&["a\0"]), r#"path "a\0" contains a NUL character"#);
         assert_eq!(paths(&["a//b"]), r#"path "a//b" has an empty component"#);
         assert_eq!(paths(&["a/"]), r#"path "a/" has an empty component"#);
-        assert_eq!(
-            paths(&["a/../b"]),
-            r#"path "a/../b" has `.` or `..` as a component"#
-        );
-        assert_eq!(
-            paths(&["./b"]),
-            r#"path "./b" has `.` or `..` as a component"#
-        );
-        assert!(
-            paths(&["n".repeat(254).as_str()]).ends_with("has a component longer than 253 bytes")
-        );
-        assert_eq!(
-            paths(&["1/2/3/4/5/6/7/8/file"]),
-            r#"path "1/2/3/4/5/6/7/8/file" is nested deeper than 8 levels"#
-        );
+        assert_eq!(paths(&["a/../b"]), r#"path "a/../b" has `.` or `..` as a component"#);
+        assert_eq!(paths(&["./b"]), r#"path "./b" has `.` or `..` as a component"#);
+        assert!(paths(&["n".repeat(254).as_str()]).ends_with("has a component longer than 253 bytes"));
+        assert_eq!(paths(&["1/2/3/4/5/6/7/8/file"]), r#"path "1/2/3/4/5/6/7/8/file" is nested deeper than 8 levels"#);
         assert!(volume("cidata", &[("1/2/3/4/5/6/7/file", b"")]).is_ok());
-        assert_eq!(
-            paths(&["a", "b", "a"]),
-            r#"path "a" is taken by another file"#
-        );
-        assert_eq!(
-            paths(&["a", "a/b"]),
-            r#"path "a/b" is taken by another file"#
-        );
+        assert_eq!(paths(&["a", "b", "a"]), r#"path "a" is taken by another file"#);
+        assert_eq!(paths(&["a", "a/b"]), r#"path "a/b" is taken by another file"#);
         assert_eq!(paths(&["a/b", "a"]), r#"path "a" is taken by another file"#);
     }
 
     #[test]
     fn there_is_a_limit_to_size_and_number() {
         let names: Vec<_> = (0..=MAX_ENTRIES).map(|n| n.to_string()).collect();
-        let mut media: Vec<(&str, &[u8])> =
-            names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+        let mut media: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
         assert_eq!(volume("cidata", &media), Err(IsoError::TooMany));
 
         let large = vec![0; 64 << 20];

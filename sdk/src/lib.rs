@@ -23,11 +23,12 @@ pub use bindings::host::emhost::plugin::{archives, inventory, keys, log, operati
 pub use inventory::{Cluster, Node, NodeRole};
 pub use operations::Operation;
 pub use roles::{
-    Addon, BootSource, Configurator, Distro, DistroBackup, Gpu, Lifecycle, Provisioner, Site, Unit, addon, boot_source, distro, gpu, provisioner,
+    Addon, BootSource, Configurator, Distro, DistroBackup, Gpu, Lifecycle, Provisioner, Site, Unit, addon, boot_source, distro, gpu,
+    provisioner,
 };
 pub use types::{
-    Action, Again, Artifact, Attribute, Boot, Change, Contribution, Diagnostic, Disruption, Document, Failure, FailureKind, FieldChange, Intent,
-    Medium, MediumFile, Proposal, Severity, State, Step,
+    Action, Again, Artifact, Attribute, Boot, Change, Contribution, Diagnostic, Disruption, Document, Failure, FailureKind, FieldChange,
+    Intent, Medium, MediumFile, Proposal, Severity, State, Step,
 };
 
 /// Exports a type as a plugin and embeds its manifest.

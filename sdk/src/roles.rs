@@ -4,7 +4,8 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings;
 use crate::{
-    Boot, Cluster, Contribution, Diagnostic, Document, Failure, Intent, Medium, Node, Operation, Proposal, State, Step, archives::Archive, secrets::Secret,
+    Boot, Cluster, Contribution, Diagnostic, Document, Failure, Intent, Medium, Node, Operation, Proposal, State, Step, archives::Archive,
+    secrets::Secret,
 };
 
 pub use bindings::addon::exports::emhost::plugin::addon;
@@ -47,7 +48,8 @@ impl Operation {
     /// # Errors
     /// A schema that promises more than the type keeps.
     pub fn read_settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        serde_json::from_str(&self.settings()).map_err(|error| Failure::internal("settings/read", format!("the settings do not fit this plugin's own type: {error}")))
+        serde_json::from_str(&self.settings())
+            .map_err(|error| Failure::internal("settings/read", format!("the settings do not fit this plugin's own type: {error}")))
     }
 }
 
@@ -170,7 +172,15 @@ pub trait DistroBackup {
 pub trait Addon {
     /// What nodes must have for this addon.
     fn contribute(_unit: Unit<'_>) -> Answer<Contribution> {
-        Ok(Contribution { devices: Vec::new(), machine: Vec::new(), extensions: Vec::new(), kernel_args: Vec::new(), patches: Vec::new(), labels: Vec::new(), attributes: Vec::new() })
+        Ok(Contribution {
+            devices: Vec::new(),
+            machine: Vec::new(),
+            extensions: Vec::new(),
+            kernel_args: Vec::new(),
+            patches: Vec::new(),
+            labels: Vec::new(),
+            attributes: Vec::new(),
+        })
     }
     /// What to apply, in order.
     fn render(site: Site<'_>) -> Answer<Vec<Stage>>;
@@ -231,10 +241,24 @@ impl<T: Provisioner> provisioner::Guest for T {
     fn observe(operation: &Operation, cluster: &Cluster, node: &Node, state: Option<State>) -> Answer<Option<Machine>> {
         T::observe(Unit { operation, cluster, node }, state)
     }
-    fn plan(operation: &Operation, cluster: &Cluster, node: &Node, first_boot: Option<FirstBoot>, intent: Intent, state: Option<State>) -> Answer<Proposal> {
+    fn plan(
+        operation: &Operation,
+        cluster: &Cluster,
+        node: &Node,
+        first_boot: Option<FirstBoot>,
+        intent: Intent,
+        state: Option<State>,
+    ) -> Answer<Proposal> {
         T::plan(Unit { operation, cluster, node }, first_boot, intent, state)
     }
-    fn apply(operation: &Operation, cluster: &Cluster, node: &Node, first_boot: Option<FirstBoot>, intent: Intent, state: Option<State>) -> Answer<Step> {
+    fn apply(
+        operation: &Operation,
+        cluster: &Cluster,
+        node: &Node,
+        first_boot: Option<FirstBoot>,
+        intent: Intent,
+        state: Option<State>,
+    ) -> Answer<Step> {
         T::apply(Unit { operation, cluster, node }, first_boot, intent, state)
     }
     fn owned(operation: &Operation, cluster: &Cluster) -> Answer<Vec<Machine>> {
@@ -249,10 +273,26 @@ impl<T: Distro> distro::Guest for T {
     fn observe(operation: &Operation, cluster: &Cluster, node: &Node, state: Option<State>) -> Answer<NodeStatus> {
         T::observe(Unit { operation, cluster, node }, state)
     }
-    fn plan(operation: &Operation, cluster: &Cluster, node: &Node, config: Vec<Document>, boot: Option<Boot>, intent: Intent, state: Option<State>) -> Answer<Proposal> {
+    fn plan(
+        operation: &Operation,
+        cluster: &Cluster,
+        node: &Node,
+        config: Vec<Document>,
+        boot: Option<Boot>,
+        intent: Intent,
+        state: Option<State>,
+    ) -> Answer<Proposal> {
         T::plan(Unit { operation, cluster, node }, config, boot, intent, state)
     }
-    fn apply(operation: &Operation, cluster: &Cluster, node: &Node, config: Vec<Document>, boot: Option<Boot>, intent: Intent, state: Option<State>) -> Answer<Step> {
+    fn apply(
+        operation: &Operation,
+        cluster: &Cluster,
+        node: &Node,
+        config: Vec<Document>,
+        boot: Option<Boot>,
+        intent: Intent,
+        state: Option<State>,
+    ) -> Answer<Step> {
         T::apply(Unit { operation, cluster, node }, config, boot, intent, state)
     }
     fn plan_cluster(operation: &Operation, cluster: &Cluster, state: Option<State>) -> Answer<Proposal> {

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 /// # Panics
 /// When it was not built.
 pub fn guest(name: &str) -> PathBuf {
-    let folder = std::env::var_os("EMHOST_GUESTS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/wasm32-wasip2/guest/examples"),
-        PathBuf::from,
-    );
+    let folder = std::env::var_os("EMHOST_GUESTS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/wasm32-wasip2/guest/examples"), PathBuf::from);
     let file = folder.join(format!("{}.wasm", name.replace('-', "_")));
     if !file.exists() {
         let file = folder.join(format!("{name}.wasm"));
@@ -25,7 +23,8 @@ pub fn guest(name: &str) -> PathBuf {
 /// # Panics
 /// When it was not built.
 pub fn plugin(name: &str) -> PathBuf {
-    let folder = std::env::var_os("EMHOST_BUILTIN_PLUGINS").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins"), PathBuf::from);
+    let folder = std::env::var_os("EMHOST_BUILTIN_PLUGINS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins"), PathBuf::from);
     let file = folder.join(format!("{name}.wasm"));
     assert!(file.exists(), "{} is not built: run `cargo xtask plugins`", file.display());
     file

@@ -108,7 +108,11 @@ fn added_listed_changed_and_updated() {
 
     let ran = place.emhost(&["plugin", "add", "./demo.wasm", "--grant", "http:pve"]);
     assert_eq!((ran.exit, ran.err.as_str()), (0, ""));
-    assert!(ran.out.ends_with("decided\n  granted      http:pve\n  not granted  http:image-factory\n✓ `demo` is in emhost.lock\n"), "{}", ran.out);
+    assert!(
+        ran.out.ends_with("decided\n  granted      http:pve\n  not granted  http:image-factory\n✓ `demo` is in emhost.lock\n"),
+        "{}",
+        ran.out
+    );
     assert_eq!(place.emhost(&["plugin", "list"]).exit, 0);
     let twice = place.emhost(&["plugin", "add", "./demo.wasm", "--yes"]);
     assert_eq!(twice.exit, 4);
@@ -161,9 +165,15 @@ fn every_bad_input_says_what_to_do() {
 #[test]
 fn json_is_one_object_per_line() {
     let place = Place::new();
-    for arguments in [&["--json", "plugin", "inspect", "noop"][..], &["--json", "plugin", "inspect", "nope"], &["plugin", "list", "--json"]] {
+    for arguments in [&["--json", "plugin", "inspect", "noop"][..], &["--json", "plugin", "inspect", "nope"], &["plugin", "list", "--json"]]
+    {
         let ran = place.emhost(arguments);
-        let last = ran.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")).inspect(|line| assert!(line["event"].is_string())).last();
+        let last = ran
+            .out
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+            .inspect(|line| assert!(line["event"].is_string()))
+            .last();
         let last = last.expect("a line");
         assert_eq!((last["event"].as_str(), last["exit"].as_i64()), (Some("summary"), Some(ran.exit.into())));
         assert_eq!(ran.err, "");
@@ -173,7 +183,11 @@ fn json_is_one_object_per_line() {
 #[test]
 fn a_secret_of_the_environment_is_never_printed() {
     let place = Place::new();
-    for arguments in [&["plugin", "inspect", "hunter2hunter2"][..], &["--json", "plugin", "inspect", "./hunter2hunter2"], &["plugin", "update", "hunter2hunter2"]] {
+    for arguments in [
+        &["plugin", "inspect", "hunter2hunter2"][..],
+        &["--json", "plugin", "inspect", "./hunter2hunter2"],
+        &["plugin", "update", "hunter2hunter2"],
+    ] {
         let ran = place.emhost(arguments);
         assert_eq!(ran.exit, 3);
         assert!(!ran.out.contains("hunter2") && !ran.err.contains("hunter2"), "{}{}", ran.out, ran.err);
@@ -210,7 +224,8 @@ fn settings_are_checked_against_the_plugins_own_schema() {
     let place = Place::new();
     assert_eq!(place.emhost(&["plugin", "add", "./demo.wasm", "--yes"]).exit, 0);
     let site = |settings: &str| {
-        std::fs::write(place.path().join("site.yaml"), format!("plugins: {{provisioner: ./demo.wasm}}\nsettings: {{demo: {settings}}}\n")).expect("a site");
+        std::fs::write(place.path().join("site.yaml"), format!("plugins: {{provisioner: ./demo.wasm}}\nsettings: {{demo: {settings}}}\n"))
+            .expect("a site");
         place.emhost(&["-q", "plugin", "list"])
     };
     assert_eq!(site("{curious: true}").exit, 0);

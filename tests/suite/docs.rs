@@ -14,7 +14,8 @@ fn every_file_named_in_the_docs_exists() {
         let code = text.split('`').skip(1).step_by(2);
         let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         for name in code.chain(links) {
-            let is_file = [".rs", ".md", ".wit", ".toml", ".json"].iter().any(|end| name.ends_with(end)) || (name.ends_with('/') && !name.contains("://"));
+            let is_file = [".rs", ".md", ".wit", ".toml", ".json"].iter().any(|end| name.ends_with(end))
+                || (name.ends_with('/') && !name.contains("://"));
             // Files of a site or of a plugin are not ours.
             let ours = is_file && !name.contains(['*', ' ', '<', ':']) && !["site.yaml", "emhost-plugin.json"].contains(&name);
             if ours {

@@ -220,7 +220,8 @@ impl Cached {
     }
 
     fn entries(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.cache()).expect("the cache").map(|entry| entry.expect("an entry").path()).collect()
+        let all = fs::read_dir(self.cache()).expect("the cache").map(|entry| entry.expect("an entry").path());
+        all.filter(|file| file.extension().is_some_and(|extension| extension == "cwasm")).collect()
     }
 
     fn load(&self) -> Plugin {
@@ -262,6 +263,16 @@ async fn a_poisoned_cache_is_compiled_anew() {
         assert!(now != poison && now.len() == good.len(), "{name} is still there");
     }
     assert_eq!(cached.entries().len(), 1);
+
+    // What is known about the code is as easily poisoned as the code.
+    let about = cached.entry.with_extension("json");
+    let good = fs::read(&about).expect("about the entry");
+    let renamed = String::from_utf8(good.clone()).expect("text").replace("guest", "guess");
+    for poison in [&b""[..], b"{}", &good[..good.len() / 2], renamed.as_bytes()] {
+        fs::write(&about, poison).expect("poisoned");
+        cached.is_itself().await;
+        assert_eq!(fs::read(&about).expect("about the entry"), good);
+    }
     still_alive().await;
 }
 

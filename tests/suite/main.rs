@@ -1,6 +1,7 @@
 //! The integration tests: what plugins can and cannot do, through the real sandbox and binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
+mod cache;
 mod cli;
 mod docs;
 mod hostile;
@@ -8,8 +9,7 @@ mod hostile_answers;
 mod hostile_bytes;
 mod hostile_network;
 mod probe;
-mod slots;
-mod secrets;
 mod record;
+mod secrets;
+mod slots;
 mod versions;
-mod cache;

@@ -142,7 +142,9 @@ fn test(more: &[String]) -> Result {
 
 fn demo() -> Result {
     programs()?;
-    run(Command::new(target().join("debug/demo")).arg(target().join("debug/emhost")).env("EMHOST_GUESTS", target().join("wasm32-wasip2/guest/examples")))
+    run(Command::new(target().join("debug/demo"))
+        .arg(target().join("debug/emhost"))
+        .env("EMHOST_GUESTS", target().join("wasm32-wasip2/guest/examples")))
 }
 
 fn lint() -> Result {
@@ -151,12 +153,15 @@ fn lint() -> Result {
     cargo(&["clippy", "--workspace", "--exclude", "guests", "--all-targets", "--", "-D", "warnings"])?;
     cargo(&["clippy", "--package", "guests", "--examples", "--target", "wasm32-wasip2", "--", "-D", "warnings"])?;
     let cargo_path = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo_path).args(["doc", "--workspace", "--exclude", "guests", "--no-deps", "--document-private-items"]).env("RUSTDOCFLAGS", "-D warnings"))
+    run(Command::new(cargo_path)
+        .args(["doc", "--workspace", "--exclude", "guests", "--no-deps", "--document-private-items"])
+        .env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// Where tools are kept that are too dear to build for every clone.
 fn tools() -> PathBuf {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    let cache =
+        env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
     cache.unwrap_or_else(env::temp_dir).join("emhost-tools")
 }
 
@@ -168,7 +173,18 @@ fn deny() -> Result {
     if !deny.exists() {
         println!("xtask: building cargo-deny {DENY} once, into {}", folder.display());
         let folder = folder.to_string_lossy().into_owned();
-        cargo(&["install", "cargo-deny", "--version", DENY, "--locked", "--no-default-features", "--root", &folder, "--target-dir", &target().join("tools").to_string_lossy()])?;
+        cargo(&[
+            "install",
+            "cargo-deny",
+            "--version",
+            DENY,
+            "--locked",
+            "--no-default-features",
+            "--root",
+            &folder,
+            "--target-dir",
+            &target().join("tools").to_string_lossy(),
+        ])?;
     }
     run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]))?;
     // The advisory database is elsewhere on the network, which not every machine reaches.
@@ -189,7 +205,11 @@ fn docs(check: bool) -> Result {
     if !check {
         return Ok(fs::write(file, page)?);
     }
-    if fs::read_to_string(&file).ok().as_deref() == Some(page.as_str()) { Ok(()) } else { Err("docs/contract.md is not what wit/ says: run `cargo xtask docs`".into()) }
+    if fs::read_to_string(&file).ok().as_deref() == Some(page.as_str()) {
+        Ok(())
+    } else {
+        Err("docs/contract.md is not what wit/ says: run `cargo xtask docs`".into())
+    }
 }
 
 fn bench(more: &[String]) -> Result {

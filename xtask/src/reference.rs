@@ -11,8 +11,8 @@ use std::fs;
 use std::path::Path;
 
 use wit_parser::{
-    AstItem, Docs, Function, FunctionKind, Handle, Interface, InterfaceId, SourceMap, Stability,
-    Type, TypeDef, TypeDefKind, TypeId, TypeOwner, UnresolvedPackage, World, WorldKey,
+    AstItem, Docs, Function, FunctionKind, Handle, Interface, InterfaceId, SourceMap, Stability, Type, TypeDef, TypeDefKind, TypeId,
+    TypeOwner, UnresolvedPackage, World, WorldKey,
 };
 
 /// Interfaces in the order in which they are best read. One that is not named
@@ -46,25 +46,16 @@ const WIDTH: usize = 90;
 ///
 /// When a file cannot be read or is not WIT.
 pub fn render(wit_dir: &Path) -> Result<String, Box<dyn Error + Send + Sync>> {
-    let entries =
-        fs::read_dir(wit_dir).map_err(|error| format!("{}: {error}", wit_dir.display()))?;
-    let mut paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let entries = fs::read_dir(wit_dir).map_err(|error| format!("{}: {error}", wit_dir.display()))?;
+    let mut paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "wit"));
     paths.sort();
     let mut sources = SourceMap::default();
     for path in paths {
         sources.push_file(&path)?;
     }
-    let package = sources
-        .parse()
-        .map_err(|(sources, error)| error.render(&sources))?
-        .main;
-    let mut page = Page {
-        package: &package,
-        text: String::new(),
-    };
+    let package = sources.parse().map_err(|(sources, error)| error.render(&sources))?.main;
+    let mut page = Page { package: &package, text: String::new() };
     page.write()?;
     Ok(page.text)
 }
@@ -152,16 +143,9 @@ impl Page<'_> {
         for world in worlds {
             let name = &world.name;
             let purpose = cell(first_sentence(&flowed(&world.docs)));
-            let imports = self
-                .items(world, |world| world.imports.keys().collect())
-                .join(", ");
-            let exports = self
-                .items(world, |world| world.exports.keys().collect())
-                .join(", ");
-            writeln!(
-                self.text,
-                "| <a id=\"world.{name}\"></a>`{name}` | {purpose} | {imports} | {exports} |"
-            )?;
+            let imports = self.items(world, |world| world.imports.keys().collect()).join(", ");
+            let exports = self.items(world, |world| world.exports.keys().collect()).join(", ");
+            writeln!(self.text, "| <a id=\"world.{name}\"></a>`{name}` | {purpose} | {imports} | {exports} |")?;
         }
         Ok(())
     }
@@ -173,10 +157,7 @@ impl Page<'_> {
             let included = &self.package.worlds[include.id];
             let name = &included.name;
             if name.is_empty() {
-                items.push(format!(
-                    "those of `{}`",
-                    self.foreign(AstItem::World(include.id))
-                ));
+                items.push(format!("those of `{}`", self.foreign(AstItem::World(include.id))));
             } else if !self.items(included, side).is_empty() {
                 items.push(format!("those of [`{name}`](#world.{name})"));
             }
@@ -206,10 +187,7 @@ impl Page<'_> {
     }
 
     fn interface(&mut self, name: &str, interface: &Interface) -> fmt::Result {
-        writeln!(
-            self.text,
-            "\n### <a id=\"interface.{name}\"></a>interface `{name}`"
-        )?;
+        writeln!(self.text, "\n### <a id=\"interface.{name}\"></a>interface `{name}`")?;
         self.docs(&interface.docs)?;
         self.stability(&interface.stability)?;
 
@@ -222,10 +200,7 @@ impl Page<'_> {
         for function in interface.functions.values() {
             if function.kind.resource().is_none() {
                 let plain = function.item_name();
-                writeln!(
-                    self.text,
-                    "\n#### <a id=\"{name}.{plain}\"></a>function `{plain}`"
-                )?;
+                writeln!(self.text, "\n#### <a id=\"{name}.{plain}\"></a>function `{plain}`")?;
                 self.function(function)?;
             }
         }
@@ -236,17 +211,12 @@ impl Page<'_> {
         let definition = &self.package.types[id];
         let name = definition.name.as_deref().unwrap_or_default();
         let kind = match definition.kind {
-            TypeDefKind::Record(_)
-            | TypeDefKind::Enum(_)
-            | TypeDefKind::Flags(_)
-            | TypeDefKind::Variant(_)
-            | TypeDefKind::Resource => definition.kind.as_str(),
+            TypeDefKind::Record(_) | TypeDefKind::Enum(_) | TypeDefKind::Flags(_) | TypeDefKind::Variant(_) | TypeDefKind::Resource => {
+                definition.kind.as_str()
+            }
             _ => "type",
         };
-        writeln!(
-            self.text,
-            "\n#### <a id=\"{scope}.{name}\"></a>{kind} `{name}`"
-        )?;
+        writeln!(self.text, "\n#### <a id=\"{scope}.{name}\"></a>{kind} `{name}`")?;
         self.docs(&definition.docs)?;
         self.stability(&definition.stability)?;
         match &definition.kind {
@@ -257,19 +227,11 @@ impl Page<'_> {
             }
             TypeDefKind::Enum(cases) => {
                 let cases = cases.cases.iter();
-                self.list(
-                    &cases
-                        .map(|case| (&case.name, None, &case.docs))
-                        .collect::<Vec<_>>(),
-                )
+                self.list(&cases.map(|case| (&case.name, None, &case.docs)).collect::<Vec<_>>())
             }
             TypeDefKind::Flags(flags) => {
                 let flags = flags.flags.iter();
-                self.list(
-                    &flags
-                        .map(|flag| (&flag.name, None, &flag.docs))
-                        .collect::<Vec<_>>(),
-                )
+                self.list(&flags.map(|flag| (&flag.name, None, &flag.docs)).collect::<Vec<_>>())
             }
             TypeDefKind::Variant(variant) => {
                 let cases = variant.cases.iter();
@@ -277,39 +239,22 @@ impl Page<'_> {
                 self.list(&cases.collect::<Vec<_>>())
             }
             TypeDefKind::Resource => self.methods(scope, name, id, interface),
-            _ => writeln!(
-                self.text,
-                "\nAnother name for {}.",
-                self.linked(&self.spell_kind(definition))
-            ),
+            _ => writeln!(self.text, "\nAnother name for {}.", self.linked(&self.spell_kind(definition))),
         }
     }
 
     /// Methods that take and refuse nothing as a table, the others in full.
-    fn methods(
-        &mut self,
-        scope: &str,
-        resource: &str,
-        id: TypeId,
-        interface: &Interface,
-    ) -> fmt::Result {
+    fn methods(&mut self, scope: &str, resource: &str, id: TypeId, interface: &Interface) -> fmt::Result {
         let methods = interface.functions.values();
         let methods = methods.filter(|function| function.kind.resource() == Some(id));
-        let (getters, others): (Vec<_>, Vec<_>) =
-            methods.partition(|method| self.getter(method).is_some());
-        let rows: Vec<_> = getters
-            .iter()
-            .filter_map(|method| Some((method.item_name(), self.getter(method)?, &method.docs)))
-            .collect();
+        let (getters, others): (Vec<_>, Vec<_>) = methods.partition(|method| self.getter(method).is_some());
+        let rows: Vec<_> = getters.iter().filter_map(|method| Some((method.item_name(), self.getter(method)?, &method.docs))).collect();
         if !rows.is_empty() {
             self.table("getter", &rows)?;
         }
         for method in others {
             let name = method.item_name();
-            writeln!(
-                self.text,
-                "\n##### <a id=\"{scope}.{resource}.{name}\"></a>method `{resource}.{name}`"
-            )?;
+            writeln!(self.text, "\n##### <a id=\"{scope}.{resource}.{name}\"></a>method `{resource}.{name}`")?;
             self.function(method)?;
         }
         Ok(())
@@ -330,10 +275,7 @@ impl Page<'_> {
     }
 
     fn function(&mut self, function: &Function) -> fmt::Result {
-        let receiver = matches!(
-            function.kind,
-            FunctionKind::Method(_) | FunctionKind::AsyncMethod(_)
-        );
+        let receiver = matches!(function.kind, FunctionKind::Method(_) | FunctionKind::AsyncMethod(_));
         let parameters = &function.params[usize::from(receiver)..];
         let keyword = match function.kind {
             FunctionKind::Freestanding | FunctionKind::Method(_) => ": func",
@@ -358,18 +300,13 @@ impl Page<'_> {
             }
             self.plain(&pieces)
         };
-        let parameters = parameters
-            .iter()
-            .map(|parameter| format!("{}: {}", parameter.name, typed(&parameter.ty)));
+        let parameters = parameters.iter().map(|parameter| format!("{}: {}", parameter.name, typed(&parameter.ty)));
         let parameters: Vec<_> = parameters.collect();
         let result = result.map_or_else(String::new, |ty| format!(" -> {}", typed(&ty)));
         let name = function.item_name();
         let mut signature = format!("{name}{keyword}({}){result};", parameters.join(", "));
         if signature.len() > WIDTH {
-            signature = format!(
-                "{name}{keyword}(\n  {},\n){result};",
-                parameters.join(",\n  ")
-            );
+            signature = format!("{name}{keyword}(\n  {},\n){result};", parameters.join(",\n  "));
         }
         writeln!(self.text, "\n```wit\n{signature}\n```")?;
         self.docs(&function.docs)?;
@@ -394,10 +331,7 @@ impl Page<'_> {
                 write!(self.text, "\nSince {since}")?;
                 deprecated
             }
-            Stability::Unstable {
-                feature,
-                deprecated,
-            } => {
+            Stability::Unstable { feature, deprecated } => {
                 write!(self.text, "\nUnstable, behind the feature `{feature}`")?;
                 deprecated
             }
@@ -411,11 +345,7 @@ impl Page<'_> {
     /// Rows of a name, its type and its meaning, if any row has one.
     fn table(&mut self, what: &str, rows: &[(&str, &Type, &Docs)]) -> fmt::Result {
         let explained = rows.iter().any(|(_, _, docs)| !docs.is_empty());
-        let (head, line) = if explained {
-            (" meaning |", "---|")
-        } else {
-            ("", "")
-        };
+        let (head, line) = if explained { (" meaning |", "---|") } else { ("", "") };
         writeln!(self.text, "\n| {what} | type |{head}\n|---|---|{line}")?;
         for (name, ty, docs) in rows {
             let ty = self.linked(&self.spell(ty));
@@ -430,14 +360,8 @@ impl Page<'_> {
 
     /// Cases with their payloads and meanings, on one line if they have none.
     fn list(&mut self, cases: &[(&String, Option<&Type>, &Docs)]) -> fmt::Result {
-        if cases
-            .iter()
-            .all(|(_, ty, docs)| ty.is_none() && docs.is_empty())
-        {
-            let names: Vec<_> = cases
-                .iter()
-                .map(|(name, _, _)| format!("`{name}`"))
-                .collect();
+        if cases.iter().all(|(_, ty, docs)| ty.is_none() && docs.is_empty()) {
+            let names: Vec<_> = cases.iter().map(|(name, _, _)| format!("`{name}`")).collect();
             return writeln!(self.text, "\n{}.", names.join(", "));
         }
         writeln!(self.text)?;
@@ -458,9 +382,7 @@ impl Page<'_> {
     fn definition(&self, id: TypeId) -> TypeId {
         let used = &self.package.types[id];
         match used.kind {
-            TypeDefKind::Type(Type::Id(next)) if self.package.types[next].owner != used.owner => {
-                self.definition(next)
-            }
+            TypeDefKind::Type(Type::Id(next)) if self.package.types[next].owner != used.owner => self.definition(next),
             _ => id,
         }
     }
@@ -534,10 +456,7 @@ impl Page<'_> {
             TypeDefKind::Type(ty) => return self.spell(ty),
             TypeDefKind::Handle(Handle::Own(id)) => return named(*id),
             TypeDefKind::Handle(Handle::Borrow(id)) => ("borrow", vec![named(*id)]),
-            TypeDefKind::Tuple(tuple) => (
-                "tuple",
-                tuple.types.iter().map(|ty| self.spell(ty)).collect(),
-            ),
+            TypeDefKind::Tuple(tuple) => ("tuple", tuple.types.iter().map(|ty| self.spell(ty)).collect()),
             TypeDefKind::Option(ty) => ("option", vec![self.spell(ty)]),
             TypeDefKind::Result(result) => {
                 let arguments = match (&result.ok, &result.err) {
@@ -547,9 +466,7 @@ impl Page<'_> {
                 ("result", arguments)
             }
             TypeDefKind::List(ty) => ("list", vec![self.spell(ty)]),
-            TypeDefKind::FixedLengthList(ty, length) => {
-                ("list", vec![self.spell(ty), text(length.to_string())])
-            }
+            TypeDefKind::FixedLengthList(ty, length) => ("list", vec![self.spell(ty), text(length.to_string())]),
             TypeDefKind::Map(key, value) => ("map", vec![self.spell(key), self.spell(value)]),
             TypeDefKind::Future(ty) => ("future", optional(ty)),
             TypeDefKind::Stream(ty) => ("stream", optional(ty)),
@@ -802,30 +719,18 @@ Types: [`item`](#store.item).
 
     #[test]
     fn a_package_becomes_a_page() {
-        let files = [
-            ("worlds.wit", WORLDS),
-            ("types.wit", TYPES),
-            ("store.wit", STORE),
-            ("role.wit", ROLE),
-        ];
+        let files = [("worlds.wit", WORLDS), ("types.wit", TYPES), ("store.wit", STORE), ("role.wit", ROLE)];
         let page = rendered("page", &files).unwrap();
         assert_eq!(page, PAGE);
         for link in page.split("](#").skip(1) {
             let (anchor, _) = link.split_once(')').unwrap();
-            assert!(
-                page.contains(&format!("<a id=\"{anchor}\">")),
-                "no anchor {anchor}"
-            );
+            assert!(page.contains(&format!("<a id=\"{anchor}\">")), "no anchor {anchor}");
         }
     }
 
     #[test]
     fn a_broken_file_is_named() {
-        let error = rendered(
-            "broken",
-            &[("broken.wit", "package test:plugin;\ninterface {}\n")],
-        )
-        .unwrap_err();
+        let error = rendered("broken", &[("broken.wit", "package test:plugin;\ninterface {}\n")]).unwrap_err();
         assert!(error.contains("broken.wit:2:11"), "{error}");
     }
 }

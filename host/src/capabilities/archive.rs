@@ -79,7 +79,8 @@ impl archives::HostArchive for Guest {
             return Ok(Err(self.call.invalid("archives/large", &format!("an archive may have {most} bytes at most"))));
         }
         let count = bytes.len();
-        let answer = self.call.tape.exchange("archive.write", &count, async { handle.archive.write(&bytes).map_err(|error| error.to_string()) });
+        let answer =
+            self.call.tape.exchange("archive.write", &count, async { handle.archive.write(&bytes).map_err(|error| error.to_string()) });
         Ok(answer.await?.map_err(|error| self.call.unavailable("archives/write", &format!("the archive cannot be written: {error}"))))
     }
 
@@ -91,7 +92,10 @@ impl archives::HostArchive for Guest {
         let answer = self.call.tape.exchange("archive.read", &max, async {
             handle.archive.read(max.min(PIECE) as usize).map(|bytes| Readable::new(&bytes)).map_err(|error| error.to_string())
         });
-        Ok(answer.await?.map(Readable::bytes).map_err(|error| self.call.unavailable("archives/read", &format!("the archive cannot be read: {error}"))))
+        Ok(answer
+            .await?
+            .map(Readable::bytes)
+            .map_err(|error| self.call.unavailable("archives/read", &format!("the archive cannot be read: {error}"))))
     }
 
     async fn drop(&mut self, archive: Resource<ArchiveHandle>) -> wasmtime::Result<()> {

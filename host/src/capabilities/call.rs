@@ -17,7 +17,7 @@ use super::record::Tape;
 use super::secrets::SecretStore;
 use super::slots::Slots;
 use crate::bindings::emhost::plugin::types;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, story};
 use crate::inventory::Cluster;
 use crate::plugins::Limits;
 use crate::redact::{Redactor, one_line};
@@ -59,6 +59,9 @@ pub(crate) struct Stopped(pub Refusal);
 
 /// How many remarks of the host one call can collect.
 const NOTES: usize = 16;
+
+/// How much of standard error is shown after a panic.
+const SHOWN_WORDS: usize = 4096;
 
 /// Everything one call shares between its capabilities.
 pub struct Call {
@@ -128,10 +131,29 @@ impl Call {
 
     /// Asks the policy; a refusal is remembered and shown whatever the guest makes of it.
     pub(crate) fn allow(&self, need: &Need<'_>) -> Result<(), Refusal> {
-        self.policy.check(self.verb, need).inspect_err(|refusal| self.refused(refusal))
+        self.policy.check(self.verb, need).map_err(|refusal| {
+            let refusal = self.fit(&refusal);
+            self.refused(&refusal);
+            refusal
+        })
+    }
+
+    /// What the guest wrote (a name, a method) is in a refusal, so it is cleaned like its words.
+    fn fit(&self, refusal: &Refusal) -> Refusal {
+        Refusal {
+            summary: self.shown(&refusal.summary, 500),
+            help: refusal.help.as_deref().map(|help| story(help, &self.redactor)),
+            broke_rule: refusal.broke_rule,
+        }
+    }
+
+    /// A text of the guest's, fit to be shown. Cut only after it was redacted: half a secret is not found.
+    pub(crate) fn shown(&self, text: &str, most: usize) -> String {
+        one_line(&self.redactor.text(text), most)
     }
 
     pub(crate) fn refused(&self, refusal: &Refusal) {
+        let refusal = &self.fit(refusal);
         self.remark(Diagnostic::note("host/refused", &refusal.summary).help(refusal.help.clone()));
         if refusal.broke_rule {
             lock(&self.broken).get_or_insert_with(|| refusal.clone());
@@ -148,7 +170,11 @@ impl Call {
     pub(crate) fn begin_change(&self, request: &str) -> Result<u64, Refusal> {
         if self.changed.swap(true, Ordering::SeqCst) {
             let refusal = Refusal {
-                summary: format!("one change per step: {} already made one, and `{}` is another", self.verb, one_line(&self.redactor.text(request), 200)),
+                summary: format!(
+                    "one change per step: {} already made one, and `{}` is another",
+                    self.verb,
+                    one_line(&self.redactor.text(request), 200)
+                ),
                 help: Some(format!("this is a fault of plugin `{}`: report it to its author", self.policy.plugin())),
                 broke_rule: true,
             };
@@ -250,7 +276,8 @@ impl Call {
 
     /// Keeps the end of standard error for the message of a panic.
     pub(crate) fn hear(&self, bytes: &[u8]) {
-        const KEPT: usize = 4096;
+        // What is shown, and the longest secret before it: see `last_words`.
+        const KEPT: usize = SHOWN_WORDS + (64 << 10);
         let mut words = lock(&self.last_words);
         words.extend_from_slice(&bytes[bytes.len().saturating_sub(KEPT)..]);
         let excess = words.len().saturating_sub(KEPT);
@@ -258,7 +285,10 @@ impl Call {
     }
 
     pub(crate) fn last_words(&self) -> String {
-        String::from_utf8_lossy(&lock(&self.last_words)).into_owned()
+        let words = lock(&self.last_words);
+        let words = String::from_utf8_lossy(&words);
+        let words = self.redactor.text(&words);
+        words[words.ceil_char_boundary(words.len().saturating_sub(SHOWN_WORDS))..].to_owned()
     }
 
     // ---- volume and time ------------------------------------------------------------------

@@ -138,11 +138,19 @@ struct LoginData {
 
 impl Login {
     /// A ticket that is good now: the one at hand, renewed, or a new one.
-    pub(crate) async fn ticket(&self, client: &reqwest::Client, base: &Url, redactor: &Redactor, slot: &str) -> Result<Arc<Ticket>, CredentialError> {
+    pub(crate) async fn ticket(
+        &self,
+        client: &reqwest::Client,
+        base: &Url,
+        redactor: &Redactor,
+        slot: &str,
+    ) -> Result<Arc<Ticket>, CredentialError> {
         // Held over the login, so that many calls at once log in once.
         let mut held = self.ticket.lock().await;
         let password = match held.as_deref() {
-            Some(ticket) if ticket.made.elapsed() < self.renew_after => return Ok(Arc::clone(held.as_ref().ok_or(CredentialError::NoTicket)?)),
+            Some(ticket) if ticket.made.elapsed() < self.renew_after => {
+                return Ok(Arc::clone(held.as_ref().ok_or(CredentialError::NoTicket)?));
+            }
             Some(ticket) if ticket.made.elapsed() < DEAD_AFTER => ticket.value.clone(),
             _ => self.password.clone(),
         };
@@ -166,16 +174,19 @@ impl Login {
         }
     }
 
-    async fn log_in(&self, client: &reqwest::Client, base: &Url, password: &str, redactor: &Redactor, slot: &str) -> Result<Ticket, CredentialError> {
+    async fn log_in(
+        &self,
+        client: &reqwest::Client,
+        base: &Url,
+        password: &str,
+        redactor: &Redactor,
+        slot: &str,
+    ) -> Result<Ticket, CredentialError> {
         let url = super::slots::join(base, "/api2/json/access/ticket");
         let form = Zeroizing::new(form(&[("username", &self.username), ("password", password)]));
-        let request = client
-            .post(url)
-            .header(http::header::CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(form.as_bytes().to_vec());
-        let network = |error: reqwest::Error| {
-            CredentialError::Network(super::tls::diagnose(&error.without_url()).explain(slot).0)
-        };
+        let request =
+            client.post(url).header(http::header::CONTENT_TYPE, "application/x-www-form-urlencoded").body(form.as_bytes().to_vec());
+        let network = |error: reqwest::Error| CredentialError::Network(super::tls::diagnose(&error.without_url()).explain(slot).0);
         let mut answer = request.send().await.map_err(network)?;
         match answer.status().as_u16() {
             200 => {}
@@ -229,9 +240,26 @@ impl Ticket {
 /// Whether only the host may set the header, and only the host may see it.
 pub(crate) fn is_reserved(name: &HeaderName) -> bool {
     const HOP: &[&str] = &[
-        "host", "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
-        "transfer-encoding", "upgrade", "http2-settings", "expect", "cookie", "cookie2", "set-cookie", "set-cookie2",
-        "www-authenticate", "csrfpreventiontoken", "forwarded", "via",
+        "host",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "http2-settings",
+        "expect",
+        "cookie",
+        "cookie2",
+        "set-cookie",
+        "set-cookie2",
+        "www-authenticate",
+        "csrfpreventiontoken",
+        "forwarded",
+        "via",
     ];
     *name == AUTHORIZATION || HOP.contains(&name.as_str()) || name.as_str().starts_with("x-forwarded-")
 }

@@ -1,7 +1,6 @@
 //! gRPC, to slots and nowhere else. The guest brings messages, the host everything below them.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::{Buf, BufMut, Bytes};
 use http::uri::PathAndQuery;
@@ -14,7 +13,7 @@ use wasmtime::component::Resource;
 
 use super::call::{Call, Guest};
 use super::journal::Outcome;
-use super::policy::{Need, Refusal};
+use super::policy::{Need, Refusal, is_name};
 use super::record::Readable;
 use super::secrets::SecretHandle;
 use super::slots::{self, Slot, Target};
@@ -87,14 +86,21 @@ fn denied(refusal: &Refusal) -> Status {
 /// What tonic reports, with the cause that it hides in the chain.
 fn of_tonic(call: &Call, slot: &str, error: &tonic::Status) -> Status {
     let mut message = error.message().to_owned();
+    let mut code = error.code();
     // Only trouble on the way has a source; what the server itself answers has none.
     if std::error::Error::source(error).is_some() {
         let trouble = tls::diagnose(error);
         let (explained, help) = trouble.explain(slot);
+        // With TLS 1.3 a server refuses a client after the handshake, and its reason may be lost.
+        let refused = || {
+            "a server that asks for a client certificate, or does not accept this client's, may close the connection like this".to_owned()
+        };
+        let help = help.or_else(|| matches!(trouble, Trouble::Other(_)).then(refused));
         call.remark(Diagnostic::note("grpc/failed", &explained).help(help));
         message = explained;
+        code = Code::Unavailable;
     }
-    Status { code: error.code() as u32, message: one_line(&call.redactor.text(&message), 2000), details: error.details().to_vec() }
+    Status { code: code as u32, message: call.shown(&message, 2000), details: error.details().to_vec() }
 }
 
 fn refuse(call: &Call, summary: String, help: Option<String>) -> Status {
@@ -116,7 +122,9 @@ fn proof(call: &Call, slot: &Slot, identity: Option<&SecretHandle>) -> Result<Pr
             return Err(refuse(
                 call,
                 format!("slot `{name}` is not open to a client without an identity"),
-                Some(format!("if its machines answer before they have joined (maintenance mode), add to slot `{name}` in site.yaml:\n  maintenance: true")),
+                Some(format!(
+                    "if its machines answer before they have joined (maintenance mode), add to slot `{name}` in site.yaml:\n  maintenance: true"
+                )),
             ));
         }
         // Nobody can have signed for a machine that has no configuration yet.
@@ -137,7 +145,10 @@ async fn connect(call: &Call, slot: &Slot, node: Option<&str>, proof: Proof) -> 
             (host, url.port_or_known_default().unwrap_or(443), url.to_string())
         }
         (Target::Node(port), Some(node)) => {
-            let address = call.cluster.node(node).ok_or_else(|| status(Code::NotFound, format!("the inventory has no node `{}`", one_line(node, 80))))?;
+            let address = call
+                .cluster
+                .node(node)
+                .ok_or_else(|| status(Code::NotFound, format!("the inventory has no node `{}`", call.shown(node, 80))))?;
             let address = address.address().ok_or_else(|| status(Code::Unavailable, format!("node `{node}` has no address yet")))?;
             let bracketed = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
             (address.to_owned(), *port, format!("https://{bracketed}:{port}"))
@@ -146,20 +157,29 @@ async fn connect(call: &Call, slot: &Slot, node: Option<&str>, proof: Proof) -> 
         (Target::Node(_), None) => return Err(status(Code::InvalidArgument, format!("slot `{name}` leads to nodes: name one"))),
     };
     let unusable = |error: tonic::transport::Error| status(Code::Internal, format!("slot `{name}`: {error}"));
-    let left = call.deadline.saturating_duration_since(Instant::now());
-    let endpoint = Endpoint::from_shared(base).map_err(unusable)?.connect_timeout(left);
+    let endpoint = Endpoint::from_shared(base).map_err(unusable)?.connect_timeout(slots::CONNECT_TIMEOUT);
     let mut config = ClientTlsConfig::new();
     let endpoint = match proof {
         Proof::Mutual(identity) => {
             config = config.identity(Identity::from_pem(&identity.certificate, identity.key.as_bytes()));
             match (&identity.authority, &slot.trust) {
                 (Some(authority), _) => endpoint.tls_config(config.ca_certificate(Certificate::from_pem(authority))).map_err(unusable)?,
-                (None, Trust::Authorities(pem)) => endpoint.tls_config(config.ca_certificate(Certificate::from_pem(pem))).map_err(unusable)?,
+                (None, Trust::Authorities(pem)) => {
+                    endpoint.tls_config(config.ca_certificate(Certificate::from_pem(pem))).map_err(unusable)?
+                }
                 (None, Trust::Fingerprint(_)) => endpoint.tls_config_with_verifier(config, tls::verifier(&slot.trust)).map_err(unusable)?,
-                (None, _) => return Err(refuse(call, format!("slot `{name}`: nothing says which server to trust"), Some("name its authority with `ca:` or its `fingerprint:`".to_owned()))),
+                (None, _) => {
+                    return Err(refuse(
+                        call,
+                        format!("slot `{name}`: nothing says which server to trust"),
+                        Some("name its authority with `ca:` or its `fingerprint:`".to_owned()),
+                    ));
+                }
             }
         }
-        Proof::Server(Trust::Authorities(pem)) => endpoint.tls_config(config.ca_certificate(Certificate::from_pem(pem))).map_err(unusable)?,
+        Proof::Server(Trust::Authorities(pem)) => {
+            endpoint.tls_config(config.ca_certificate(Certificate::from_pem(pem))).map_err(unusable)?
+        }
         Proof::Server(trust) => endpoint.tls_config_with_verifier(config, tls::verifier(&trust)).map_err(unusable)?,
     };
     let trouble = |trouble: &Trouble| {
@@ -182,7 +202,9 @@ async fn connect(call: &Call, slot: &Slot, node: Option<&str>, proof: Proof) -> 
 
 /// Metadata that only the host sets.
 fn is_reserved(key: &str) -> bool {
-    key.starts_with("grpc-") || key.starts_with(':') || ["te", "content-type", "user-agent"].contains(&key)
+    key.starts_with("grpc-")
+        || key.starts_with(':')
+        || ["te", "content-type", "user-agent"].contains(&key)
         || http::HeaderName::try_from(key).is_ok_and(|name| super::credentials::is_reserved(&name))
 }
 
@@ -192,7 +214,7 @@ fn request(call: &Call, headers: &[Metadata], message: Vec<u8>) -> Result<Reques
     }
     let mut request = Request::new(Bytes::from(message));
     for Metadata { key, value } in headers {
-        let shown = one_line(key, 80);
+        let shown = call.shown(key, 80);
         if is_reserved(&key.to_ascii_lowercase()) {
             return Err(refuse(call, format!("metadata `{shown}` is the host's to set"), None));
         }
@@ -259,15 +281,25 @@ impl Guest {
         method: &str,
         headers: Vec<Metadata>,
         message: Vec<u8>,
-        go: impl AsyncFnOnce(&Arc<Call>, usize, &str, Option<tonic::transport::Channel>, Request<Bytes>, PathAndQuery, Asked<'_>) -> wasmtime::Result<Result<T, Status>>,
+        go: impl AsyncFnOnce(
+            &Arc<Call>,
+            usize,
+            &str,
+            Option<tonic::transport::Channel>,
+            Request<Bytes>,
+            PathAndQuery,
+            Asked<'_>,
+        ) -> wasmtime::Result<Result<T, Status>>,
     ) -> wasmtime::Result<Result<T, Status>> {
         let call = Arc::clone(&self.call);
         call.spend_request()?;
         let channel = self.table.get(channel)?;
         let (number, slot, live) = (channel.number, channel.slot.clone(), channel.live.clone());
-        let well_formed = method.len() < 300 && method.starts_with('/') && method.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+        let well_formed = method.len() < 300
+            && method.starts_with('/')
+            && method.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
         let Some(path) = PathAndQuery::try_from(method).ok().filter(|_| well_formed) else {
-            return Ok(Err(status(Code::InvalidArgument, format!("`{}` is no method: write /service/Method", one_line(method, 80)))));
+            return Ok(Err(status(Code::InvalidArgument, format!("`{}` is no method: write /service/Method", call.shown(method, 80)))));
         };
         let change = call.policy.is_change(&slot, method);
         if let Err(refusal) = call.allow(&Need::GrpcCall { slot: &slot, method, change }) {
@@ -288,17 +320,22 @@ impl Guest {
             Some(Ok(number)) => Some(number),
             None => None,
         };
-        let waiting = call.waiting(format!("slot `{slot}` to answer {method}"));
+        let waiting = call.waiting(format!("slot `{slot}` to answer {}", call.shown(method, 120)));
         let answered = go(&call, number, &slot, live, request, path, asked).await;
         drop(waiting);
         if let Some(number) = written {
-            call.end_change(number, &match &answered {
-                Ok(Ok(_)) => Outcome::Answered(0),
-                // 14 and 4 are how the way there fails, so the change may have happened.
-                Ok(Err(status)) if status.code == Code::Unavailable as u32 || status.code == Code::DeadlineExceeded as u32 => Outcome::Unknown(status.message.clone()),
-                Ok(Err(status)) => Outcome::Answered(u16::try_from(status.code).unwrap_or(2)),
-                Err(error) => Outcome::Unknown(error.to_string()),
-            });
+            call.end_change(
+                number,
+                &match &answered {
+                    Ok(Ok(_)) => Outcome::Answered(0),
+                    // 14 and 4 are how the way there fails, so the change may have happened.
+                    Ok(Err(status)) if status.code == Code::Unavailable as u32 || status.code == Code::DeadlineExceeded as u32 => {
+                        Outcome::Unknown(status.message.clone())
+                    }
+                    Ok(Err(status)) => Outcome::Answered(u16::try_from(status.code).unwrap_or(2)),
+                    Err(error) => Outcome::Unknown(error.to_string()),
+                },
+            );
         }
         answered
     }
@@ -307,9 +344,18 @@ impl Guest {
 impl grpc::Host for Guest {}
 
 impl grpc::HostChannel for Guest {
-    async fn open(&mut self, slot: String, node: Option<String>, identity: Option<Resource<SecretHandle>>) -> wasmtime::Result<Result<Resource<Channel>, Status>> {
+    async fn open(
+        &mut self,
+        slot: String,
+        node: Option<String>,
+        identity: Option<Resource<SecretHandle>>,
+    ) -> wasmtime::Result<Result<Resource<Channel>, Status>> {
         let call = Arc::clone(&self.call);
         call.spend_request()?;
+        if !is_name(&slot) {
+            let summary = format!("`{}` is no slot", call.shown(&slot, 80));
+            return Ok(Err(refuse(&call, summary, None)));
+        }
         if let Err(refusal) = call.allow(&Need::GrpcOpen { slot: &slot }) {
             return Ok(Err(denied(&refusal)));
         }
@@ -337,8 +383,20 @@ impl grpc::HostChannel for Guest {
         })
     }
 
-    async fn unary(&mut self, channel: Resource<Channel>, method: String, headers: Vec<Metadata>, message: Vec<u8>) -> wasmtime::Result<Result<Reply, Status>> {
-        let go = async |call: &Arc<Call>, _: usize, slot: &str, live: Option<tonic::transport::Channel>, request: Request<Bytes>, path: PathAndQuery, asked: Asked<'_>| {
+    async fn unary(
+        &mut self,
+        channel: Resource<Channel>,
+        method: String,
+        headers: Vec<Metadata>,
+        message: Vec<u8>,
+    ) -> wasmtime::Result<Result<Reply, Status>> {
+        let go = async |call: &Arc<Call>,
+                        _: usize,
+                        slot: &str,
+                        live: Option<tonic::transport::Channel>,
+                        request: Request<Bytes>,
+                        path: PathAndQuery,
+                        asked: Asked<'_>| {
             let answer = call.tape.exchange("grpc.unary", &asked, async {
                 let Some(live) = live else { return Err(status(Code::Internal, "the channel leads nowhere")) };
                 let mut client = client(call, &live);
@@ -346,9 +404,7 @@ impl grpc::HostChannel for Guest {
                     client.ready().await.map_err(|error| tonic::Status::from_error(Box::new(error)))?;
                     client.unary(request, path, RawCodec).await
                 };
-                let left = call.deadline.saturating_duration_since(Instant::now());
-                let response = tokio::time::timeout(left, going).await.map_err(|_| status(Code::DeadlineExceeded, "no answer in time"))?;
-                let response = response.map_err(|error| of_tonic(call, slot, &error))?;
+                let response = going.await.map_err(|error| of_tonic(call, slot, &error))?;
                 let (headers, message, _) = response.into_parts();
                 Ok(Taped::new(&Reply { message: message.to_vec(), headers: metadata(&headers), trailers: Vec::new() }))
             });
@@ -357,8 +413,20 @@ impl grpc::HostChannel for Guest {
         self.grpc(&channel, &method, headers, message, go).await
     }
 
-    async fn server_stream(&mut self, channel: Resource<Channel>, method: String, headers: Vec<Metadata>, message: Vec<u8>) -> wasmtime::Result<Result<Resource<Inbound>, Status>> {
-        let go = async |call: &Arc<Call>, number: usize, slot: &str, live: Option<tonic::transport::Channel>, request: Request<Bytes>, path: PathAndQuery, asked: Asked<'_>| {
+    async fn server_stream(
+        &mut self,
+        channel: Resource<Channel>,
+        method: String,
+        headers: Vec<Metadata>,
+        message: Vec<u8>,
+    ) -> wasmtime::Result<Result<Resource<Inbound>, Status>> {
+        let go = async |call: &Arc<Call>,
+                        number: usize,
+                        slot: &str,
+                        live: Option<tonic::transport::Channel>,
+                        request: Request<Bytes>,
+                        path: PathAndQuery,
+                        asked: Asked<'_>| {
             let mut stream = None;
             let opened = call.tape.exchange("grpc.server-stream", &asked, async {
                 let Some(live) = live else { return Err(status(Code::Internal, "the channel leads nowhere")) };
@@ -367,9 +435,7 @@ impl grpc::HostChannel for Guest {
                     client.ready().await.map_err(|error| tonic::Status::from_error(Box::new(error)))?;
                     client.server_streaming(request, path, RawCodec).await
                 };
-                let left = call.deadline.saturating_duration_since(Instant::now());
-                let response = tokio::time::timeout(left, going).await.map_err(|_| status(Code::DeadlineExceeded, "no answer in time"))?;
-                stream = Some(response.map_err(|error| of_tonic(call, slot, &error))?.into_inner());
+                stream = Some(going.await.map_err(|error| of_tonic(call, slot, &error))?.into_inner());
                 Ok(())
             });
             let opened = opened.await?;

@@ -102,7 +102,10 @@ fn check(call: &Call, method: &Method, uri: &Uri) -> Result<Checked, Refusal> {
     let change = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     call.allow(&Need::Http { slot, change })?;
     if call.slots.get(slot).is_none() {
-        return Err(refuse(format!("slot `{slot}` is not bound at this site"), Some(format!("add to site.yaml:\nslots:\n  {slot}: {{url: \"https://…\"}}"))));
+        return Err(refuse(
+            format!("slot `{slot}` is not bound at this site"),
+            Some(format!("add to site.yaml:\nslots:\n  {slot}: {{url: \"https://…\"}}")),
+        ));
     }
     Ok(Checked { slot: slot.to_owned(), method: method.clone(), path: path.to_owned(), change })
 }
@@ -129,7 +132,8 @@ async fn exchange(call: &Arc<Call>, request: Request<WasiBody>, options: Option<
         deny(body).await;
         return Err(Error::HttpRequestBodySize(Some(most)));
     }
-    let _waiting = call.waiting(format!("slot `{}` to answer {} {}", checked.slot, checked.method, one_line(&call.redactor.text(&checked.path), 120)));
+    let _waiting =
+        call.waiting(format!("slot `{}` to answer {} {}", checked.slot, checked.method, one_line(&call.redactor.text(&checked.path), 120)));
     let number = if checked.change {
         match call.begin_change(&format!("{} {}", checked.method, checked.url())) {
             Ok(number) => Some(number),
@@ -138,17 +142,21 @@ async fn exchange(call: &Arc<Call>, request: Request<WasiBody>, options: Option<
     } else {
         None
     };
-    let headers: HeaderMap = parts.headers.into_iter().filter_map(|(name, value)| Some((name.filter(|name| !is_reserved(name))?, value))).collect();
+    let headers: HeaderMap =
+        parts.headers.into_iter().filter_map(|(name, value)| Some((name.filter(|name| !is_reserved(name))?, value))).collect();
     let answered = if call.tape.is_on() {
         taped(call, &checked, headers, body, options).await
     } else {
         live(call, &checked, headers, body, options).await
     };
     if let Some(number) = number {
-        call.end_change(number, &match &answered {
-            Ok(response) => Outcome::Answered(response.status().as_u16()),
-            Err(failed) => Outcome::Unknown(failed.message.clone()),
-        });
+        call.end_change(
+            number,
+            &match &answered {
+                Ok(response) => Outcome::Answered(response.status().as_u16()),
+                Err(failed) => Outcome::Unknown(failed.message.clone()),
+            },
+        );
     }
     answered.map_err(|failed| {
         call.remark(Diagnostic::note("http/failed", one_line(&call.redactor.text(&failed.message), 500)).help(failed.help.clone()));
@@ -220,7 +228,13 @@ impl Failed {
     }
 }
 
-async fn live(call: &Arc<Call>, checked: &Checked, mut headers: HeaderMap, body: WasiBody, options: Option<RequestOptions>) -> Result<Response<WasiBody>, Failed> {
+async fn live(
+    call: &Arc<Call>,
+    checked: &Checked,
+    mut headers: HeaderMap,
+    body: WasiBody,
+    options: Option<RequestOptions>,
+) -> Result<Response<WasiBody>, Failed> {
     let slot = call.slots.get(&checked.slot).ok_or_else(|| Failed::new(FailedKind::Other, "the slot is not bound"))?;
     let connection = call.slots.connection(slot).await.map_err(|message| Failed::new(FailedKind::Credential, message))?;
     let mut masks = vec![connection.scrub.clone()];
@@ -228,11 +242,17 @@ async fn live(call: &Arc<Call>, checked: &Checked, mut headers: HeaderMap, body:
         // A compressed answer could carry the credential past the mask.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
-    let empty = http_body::Body::is_end_stream(&body);
-    let mut body = if empty {
-        reqwest::Body::default()
+    // A body without a length would go out in chunks, which Proxmox does not take; and a guest
+    // that took the body in hand and wrote nothing leaves a stream that just ends.
+    let most = call.limits.request_body;
+    let (empty, mut body) = if headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0") {
+        (false, reqwest::Body::wrap_stream(limited(body, most)))
     } else {
-        reqwest::Body::wrap_stream(limited(body, call.limits.request_body))
+        let whole = Limited::new(body, usize::try_from(most).unwrap_or(usize::MAX)).collect().await;
+        let whole = whole
+            .map_err(|_| Failed::new(FailedKind::RequestSize, format!("the request body is larger than {most} bytes or broke off")))?
+            .to_bytes();
+        (whole.is_empty(), reqwest::Body::from(whole))
     };
     let mut response;
     let mut tried_again = false;
@@ -264,7 +284,13 @@ async fn live(call: &Arc<Call>, checked: &Checked, mut headers: HeaderMap, body:
     Ok(received(call, checked, response, &masks))
 }
 
-async fn credential(call: &Call, connection: &Connection, slot: &str, headers: &mut HeaderMap, change: bool) -> Result<Option<Arc<Ticket>>, Failed> {
+async fn credential(
+    call: &Call,
+    connection: &Connection,
+    slot: &str,
+    headers: &mut HeaderMap,
+    change: bool,
+) -> Result<Option<Arc<Ticket>>, Failed> {
     match &connection.credential {
         None | Some(Credential::Certificate) => Ok(None),
         Some(Credential::Header(value)) => {
@@ -299,7 +325,9 @@ async fn send(
     match sent {
         Err(_) => Err(timeout()),
         Ok(Ok(response)) => Ok(response.into()),
-        Ok(Err(error)) if too_large(&error) => Err(Failed::new(FailedKind::RequestSize, format!("the request body is larger than {} bytes", call.limits.request_body))),
+        Ok(Err(error)) if too_large(&error) => {
+            Err(Failed::new(FailedKind::RequestSize, format!("the request body is larger than {} bytes", call.limits.request_body)))
+        }
         Ok(Err(error)) if error.is_timeout() => Err(timeout()),
         Ok(Err(error)) => Err(Failed::of(&tls::diagnose(&error.without_url()), &checked.slot)),
     }
@@ -323,7 +351,8 @@ fn too_large(error: &reqwest::Error) -> bool {
 fn limited(body: WasiBody, most: u64) -> impl Stream<Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>> {
     let mut sent = 0u64;
     body.into_data_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| Box::new(std::io::Error::other(error.to_string())) as Box<dyn std::error::Error + Send + Sync>)?;
+        let chunk =
+            chunk.map_err(|error| Box::new(std::io::Error::other(error.to_string())) as Box<dyn std::error::Error + Send + Sync>)?;
         sent = sent.saturating_add(chunk.len() as u64);
         if sent > most { Err(Box::new(TooLarge) as _) } else { Ok(chunk) }
     })
@@ -353,7 +382,16 @@ fn received(call: &Arc<Call>, checked: &Checked, response: Response<reqwest::Bod
     }
     let streams: Vec<_> = masks.iter().map(Redactor::stream).collect();
     let most = call.limits.response_body;
-    let state = Receiving { body: body.into_data_stream(), streams, received: 0, most, done: false, call: Arc::clone(call), slot: checked.slot.clone(), waiting: None };
+    let state = Receiving {
+        body: body.into_data_stream(),
+        streams,
+        received: 0,
+        most,
+        done: false,
+        call: Arc::clone(call),
+        slot: checked.slot.clone(),
+        waiting: None,
+    };
     let chunks = futures::stream::unfold(state, |mut state| async move { state.next().await.map(|item| (item, state)) });
     let body = StreamBody::new(chunks.map(|chunk| chunk.map(Frame::data)));
     let mut response = Response::new(BodyExt::boxed_unsync(body));
@@ -406,7 +444,7 @@ impl<B: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Receiving<B> {
                 Some(Err(error)) => {
                     self.done = true;
                     let failed = Failed::of(&tls::diagnose(&error.without_url()), &self.slot);
-                    self.call.remark(Diagnostic::note("http/cut-off", one_line(&failed.message, 500)));
+                    self.call.remark(Diagnostic::note("http/cut-off", self.call.shown(&failed.message, 500)));
                     return Some(Err(Error::HttpResponseIncomplete));
                 }
                 None => {
@@ -453,10 +491,18 @@ fn readable(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// The same exchange with both bodies held whole, so that it can be written down or replayed.
-async fn taped(call: &Arc<Call>, checked: &Checked, headers: HeaderMap, body: WasiBody, options: Option<RequestOptions>) -> Result<Response<WasiBody>, Failed> {
+async fn taped(
+    call: &Arc<Call>,
+    checked: &Checked,
+    headers: HeaderMap,
+    body: WasiBody,
+    options: Option<RequestOptions>,
+) -> Result<Response<WasiBody>, Failed> {
     let most = usize::try_from(call.limits.request_body).unwrap_or(usize::MAX);
     let sent = Limited::new(body, most).collect().await;
-    let sent = sent.map_err(|_| Failed::new(FailedKind::RequestSize, format!("the request body is larger than {most} bytes or broke off")))?.to_bytes();
+    let sent = sent
+        .map_err(|_| Failed::new(FailedKind::RequestSize, format!("the request body is larger than {most} bytes or broke off")))?
+        .to_bytes();
     let request = TapedRequest {
         method: checked.method.as_str(),
         url: checked.url(),
@@ -471,9 +517,17 @@ async fn taped(call: &Arc<Call>, checked: &Checked, headers: HeaderMap, body: Wa
         };
         let (parts, body) = response.into_parts();
         match body.collect().await {
-            Ok(body) => TapedAnswer::Response { status: parts.status.as_u16(), headers: readable(&parts.headers), body: Readable::new(&body.to_bytes()) },
-            Err(Error::HttpResponseBodySize(_)) => TapedAnswer::Failed(Failed::new(FailedKind::ResponseSize, format!("slot `{}`: the answer is too large", checked.slot))),
-            Err(error) => TapedAnswer::Failed(Failed::new(FailedKind::Other, format!("slot `{}`: the answer broke off: {error}", checked.slot))),
+            Ok(body) => TapedAnswer::Response {
+                status: parts.status.as_u16(),
+                headers: readable(&parts.headers),
+                body: Readable::new(&body.to_bytes()),
+            },
+            Err(Error::HttpResponseBodySize(_)) => {
+                TapedAnswer::Failed(Failed::new(FailedKind::ResponseSize, format!("slot `{}`: the answer is too large", checked.slot)))
+            }
+            Err(error) => {
+                TapedAnswer::Failed(Failed::new(FailedKind::Other, format!("slot `{}`: the answer broke off: {error}", checked.slot)))
+            }
         }
     };
     let going: Pin<Box<dyn Future<Output = TapedAnswer> + Send + '_>> = Box::pin(going);

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 
 use super::call::Guest;
-use crate::bindings::emhost::plugin::inventory::{
-    self, Architecture, Disk, GpuRequest, HostCluster, HostNode, InterfaceCard, NodeRole,
-};
+use crate::bindings::emhost::plugin::inventory::{self, Architecture, Disk, GpuRequest, HostCluster, HostNode, InterfaceCard, NodeRole};
 use crate::bindings::emhost::plugin::types::{Attribute, Contribution};
 use crate::inventory::{Cluster, Node};
 

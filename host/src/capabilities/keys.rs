@@ -14,7 +14,11 @@ use crate::bindings::emhost::plugin::{keys, types};
 use crate::keys::{ClientRequest, KeyKind};
 
 impl keys::Host for Guest {
-    async fn generate_if_absent(&mut self, name: String, kind: keys::KeyKind) -> wasmtime::Result<Result<Resource<SecretHandle>, types::Failure>> {
+    async fn generate_if_absent(
+        &mut self,
+        name: String,
+        kind: keys::KeyKind,
+    ) -> wasmtime::Result<Result<Resource<SecretHandle>, types::Failure>> {
         if let Err(failure) = self.secret_allowed(&name, &Need::Generate(&name)) {
             return Ok(Err(failure));
         }
@@ -46,7 +50,11 @@ impl keys::Host for Guest {
         self.kept(&name, kept)
     }
 
-    async fn issue_client(&mut self, ca: Resource<SecretHandle>, request: keys::ClientRequest) -> wasmtime::Result<Result<Resource<SecretHandle>, types::Failure>> {
+    async fn issue_client(
+        &mut self,
+        ca: Resource<SecretHandle>,
+        request: keys::ClientRequest,
+    ) -> wasmtime::Result<Result<Resource<SecretHandle>, types::Failure>> {
         let ca = self.table.get(&ca)?.clone();
         if !ca.own
             && let Err(refusal) = self.call.allow(&Need::Sign(&ca.name))
@@ -68,7 +76,9 @@ impl keys::Host for Guest {
         match issued {
             Ok(Made::Found(value)) => Ok(Ok(self.hold(&name, value, false)?)),
             Ok(Made::Absent) => Ok(Err(self.call.unavailable("keys/issue", "no identity was issued"))),
-            Err(error) => Ok(Err(self.call.invalid("keys/issue", &format!("cannot issue a client certificate from `{}`: {error}", ca.name)))),
+            Err(error) => {
+                Ok(Err(self.call.invalid("keys/issue", &format!("cannot issue a client certificate from `{}`: {error}", ca.name))))
+            }
         }
     }
 }

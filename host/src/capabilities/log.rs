@@ -49,7 +49,7 @@ impl log::Host for Guest {
         if !self.call.may_say(bytes) {
             return Ok(());
         }
-        self.call.tape.note("log.write", &(name(level), one_line(&message, MESSAGE)))?;
+        self.call.tape.note("log.write", &(name(level), self.call.shown(&message, MESSAGE)))?;
         write(&self.call, level, &message, &fields);
         Ok(())
     }

@@ -34,7 +34,7 @@ impl operations::HostOperation for Guest {
         if !call.may_say(activity.len()) {
             return Ok(());
         }
-        call.tape.note("operation.progress", &(one_line(&activity, 200), percent))?;
+        call.tape.note("operation.progress", &(call.shown(&activity, 200), percent))?;
         call.say(Event::Progress {
             source: call.source(),
             activity: one_line(&call.redactor.text(&activity), 200),

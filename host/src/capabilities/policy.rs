@@ -71,11 +71,8 @@ impl Verb {
             Prepare | RenderConfig => Role::Configurator,
             Resolve | Media | Ensure | Versions => Role::BootSource,
             Discover | CheckDevice | Assign | ContributeGpu => Role::Gpu,
-            CheckSite | ObserveMachine | PlanMachine | ApplyMachine | Owned | Discard => {
-                Role::Provisioner
-            }
-            ObserveNode | PlanNode | ApplyNode | PlanCluster | ApplyCluster | Members | Health
-            | Access => Role::Distro,
+            CheckSite | ObserveMachine | PlanMachine | ApplyMachine | Owned | Discard => Role::Provisioner,
+            ObserveNode | PlanNode | ApplyNode | PlanCluster | ApplyCluster | Members | Health | Access => Role::Distro,
             Backup | Restore => Role::DistroBackup,
             ContributeAddon | RenderAddon => Role::Addon,
         })
@@ -123,12 +120,10 @@ impl Verb {
         #[allow(clippy::enum_glob_use, reason = "a table of all of them")]
         use Verb::*;
         match self {
-            Validate | UpgradeState | RenderConfig | Media | Assign | ContributeGpu
-            | ContributeAddon | RenderAddon => Reach::Pure,
+            Validate | UpgradeState | RenderConfig | Media | Assign | ContributeGpu | ContributeAddon | RenderAddon => Reach::Pure,
             Prepare => Reach::Prepares,
-            Resolve | Versions | Discover | CheckDevice | CheckSite | ObserveMachine
-            | PlanMachine | Owned | ObserveNode | PlanNode | PlanCluster | Members | Health
-            | Access | Backup => Reach::Reads,
+            Resolve | Versions | Discover | CheckDevice | CheckSite | ObserveMachine | PlanMachine | Owned | ObserveNode | PlanNode
+            | PlanCluster | Members | Health | Access | Backup => Reach::Reads,
             Ensure | ApplyMachine | Discard | ApplyNode | ApplyCluster | Restore => Reach::Changes,
         }
     }
@@ -467,15 +462,14 @@ impl Policy {
             if let Need::GrpcCall { slot, method, .. } = need {
                 use fmt::Write;
                 // Writing to a string cannot fail.
-                let _ = write!(help, "; if {method} only reads, its manifest must ask for `grpc-read:{slot}:{method}` and the site grant it");
+                let _ =
+                    write!(help, "; if {method} only reads, its manifest must ask for `grpc-read:{slot}:{method}` and the site grant it");
             }
             return Err(Refusal { summary, help: Some(help), broke_rule: true });
         }
         let also = need.included_in();
         let holds = |grants: &[Grant]| {
-            grants.iter().any(|have| {
-                have.covers(&wanted) || also.iter().any(|grant| grant.within(role) && have.covers(grant))
-            })
+            grants.iter().any(|have| have.covers(&wanted) || also.iter().any(|grant| grant.within(role) && have.covers(grant)))
         };
         if !holds(&self.asked) {
             return Err(Refusal {
@@ -538,8 +532,14 @@ mod tests {
         assert_eq!(refusal.summary, "`http:pve` is not granted to plugin `demo` at this site");
         assert!(refusal.help.is_some_and(|help| help.ends_with("\n  - http:pve")));
         assert_eq!(summary(&full, Verb::Prepare, &http), "a configurator can never have `http:pve`");
-        assert_eq!(summary(&full, Verb::PlanMachine, &http), "provisioner.plan may only look, and tried to change something through `http:pve`");
-        assert_eq!(summary(&full, Verb::Media, &Need::Http { slot: "pve", change: false }), "boot-source.media works from its arguments alone, and tried to use `http:pve`");
+        assert_eq!(
+            summary(&full, Verb::PlanMachine, &http),
+            "provisioner.plan may only look, and tried to change something through `http:pve`"
+        );
+        assert_eq!(
+            summary(&full, Verb::Media, &Need::Http { slot: "pve", change: false }),
+            "boot-source.media works from its arguments alone, and tried to use `http:pve`"
+        );
         assert_eq!(summary(&full, Verb::Validate, &http), "lifecycle.validate runs without any grant, so `http:pve` is refused");
     }
 
@@ -556,7 +556,10 @@ mod tests {
     fn secrets_are_created_only_where_that_is_announced() {
         let all = policy(&["generate:k*"], &["generate:k*"]);
         assert_eq!(all.check(Verb::Prepare, &Need::Generate("key")), Ok(()));
-        assert_eq!(summary(&all, Verb::RenderConfig, &Need::Generate("key")), "configurator.render may not create anything, and tried to use `generate:key`");
+        assert_eq!(
+            summary(&all, Verb::RenderConfig, &Need::Generate("key")),
+            "configurator.render may not create anything, and tried to use `generate:key`"
+        );
     }
 
     #[test]
@@ -581,10 +584,25 @@ mod tests {
 
     #[test]
     fn grants_read_back_as_written_and_nonsense_is_refused() {
-        for text in ["http:pve", "grpc:talos", "grpc-read:talos:/a.B/C", "secret:x", "store:x.y-*", "reveal:x", "generate:x", "sign:x", "archive"] {
+        for text in
+            ["http:pve", "grpc:talos", "grpc-read:talos:/a.B/C", "secret:x", "store:x.y-*", "reveal:x", "generate:x", "sign:x", "archive"]
+        {
             assert_eq!(text.parse::<Grant>().expect("a grant").to_string(), text);
         }
-        for text in ["", "http", "http:", "http:../x", "secret:*", "secret:../x", "secret:a/b", "sudo:all", "grpc-read:talos", "grpc-read:talos:x", "reveal:a b", "http:\u{1b}[2J"] {
+        for text in [
+            "",
+            "http",
+            "http:",
+            "http:../x",
+            "secret:*",
+            "secret:../x",
+            "secret:a/b",
+            "sudo:all",
+            "grpc-read:talos",
+            "grpc-read:talos:x",
+            "reveal:a b",
+            "http:\u{1b}[2J",
+        ] {
             assert!(text.parse::<Grant>().is_err(), "{text}");
         }
     }

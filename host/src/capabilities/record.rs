@@ -7,6 +7,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -219,11 +221,14 @@ impl Tape {
             });
         }
         let answer = live();
-        self.end(&ticket, &match &answer {
-            Ok(Made::Found(_)) => Json::from("found"),
-            Ok(Made::Absent) => Json::from("absent"),
-            Err(error) => Json::from(error.as_str()),
-        });
+        self.end(
+            &ticket,
+            &match &answer {
+                Ok(Made::Found(_)) => Json::from("found"),
+                Ok(Made::Absent) => Json::from("absent"),
+                Err(error) => Json::from(error.as_str()),
+            },
+        );
         Ok(answer)
     }
 
@@ -327,10 +332,9 @@ impl Readable {
 
 impl Serialize for Readable {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use base64::Engine;
         let written = match std::str::from_utf8(&self.0) {
             Ok(text) => Written::Text(text.to_owned()),
-            Err(_) => Written::Base64(base64::engine::general_purpose::STANDARD.encode(&self.0)),
+            Err(_) => Written::Base64(STANDARD.encode(&self.0)),
         };
         written.serialize(serializer)
     }
@@ -338,10 +342,9 @@ impl Serialize for Readable {
 
 impl<'de> Deserialize<'de> for Readable {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use base64::Engine;
         match Written::deserialize(deserializer)? {
             Written::Text(text) => Ok(Self(text.into_bytes())),
-            Written::Base64(text) => base64::engine::general_purpose::STANDARD.decode(text).map(Self).map_err(serde::de::Error::custom),
+            Written::Base64(text) => STANDARD.decode(text).map(Self).map_err(serde::de::Error::custom),
         }
     }
 }
@@ -355,6 +358,16 @@ fn redact(value: &mut Json, redactor: &Redactor) {
         }
         Json::Array(items) => items.iter_mut().for_each(|item| redact(item, redactor)),
         Json::Object(fields) => {
+            // Bytes: masked as such and at their length, so that they still are what they were.
+            if let (1, Some(Json::String(text))) = (fields.len(), fields.get_mut("base64")) {
+                if let Ok(bytes) = STANDARD.decode(text.as_str()) {
+                    let mut mask = redactor.stream();
+                    let mut clean = mask.push(&bytes);
+                    clean.extend(mask.finish());
+                    *text = STANDARD.encode(clean);
+                    return;
+                }
+            }
             let taken = std::mem::take(fields);
             for (key, mut field) in taken {
                 redact(&mut field, redactor);

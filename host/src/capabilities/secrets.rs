@@ -92,7 +92,7 @@ impl Guest {
     /// Refuses names that could be anything but a name, then asks the policy.
     pub(super) fn secret_allowed(&self, name: &str, need: &Need<'_>) -> Result<(), types::Failure> {
         if !is_name(name) {
-            let shown = crate::redact::one_line(name, 80);
+            let shown = self.call.shown(name, 80);
             return Err(self.call.invalid("secrets/name", &format!("`{shown}` is not a secret's name")));
         }
         self.call.allow(need).map_err(|refusal| self.call.denied("secrets/denied", &refusal))
@@ -117,10 +117,12 @@ impl secrets::Host for Guest {
         }
         let store = Arc::clone(&self.call.secrets);
         let key = name.clone();
-        let found = self.call.tape.made("secrets.get", &name, || Ok(match store.get(&key).map_err(|error| error.to_string())? {
-            Some(value) => Made::Found(value),
-            None => Made::Absent,
-        }))?;
+        let found = self.call.tape.made("secrets.get", &name, || {
+            Ok(match store.get(&key).map_err(|error| error.to_string())? {
+                Some(value) => Made::Found(value),
+                None => Made::Absent,
+            })
+        })?;
         match found {
             Ok(Made::Found(value)) => Ok(Ok(Some(self.hold(&name, value, false)?))),
             Ok(Made::Absent) => Ok(Ok(None)),
@@ -150,7 +152,11 @@ impl secrets::Host for Guest {
 }
 
 impl Guest {
-    pub(super) fn kept(&mut self, name: &str, kept: Result<Made, String>) -> wasmtime::Result<Result<Resource<SecretHandle>, types::Failure>> {
+    pub(super) fn kept(
+        &mut self,
+        name: &str,
+        kept: Result<Made, String>,
+    ) -> wasmtime::Result<Result<Resource<SecretHandle>, types::Failure>> {
         match kept {
             Ok(Made::Found(value)) => Ok(Ok(self.hold(name, value, false)?)),
             Ok(Made::Absent) => Ok(Err(self.call.unavailable("secrets/store", &format!("secret `{name}` was not kept")))),

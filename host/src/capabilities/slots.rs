@@ -18,7 +18,7 @@ use crate::redact::Redactor;
 /// The domain under which a guest finds its slots.
 pub const DOMAIN: &str = ".emhost.internal";
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that says nothing for this long is taken for dead.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -165,7 +165,8 @@ impl Slots {
                 self.redactor.learn(secret, &part);
                 scrub.learn(secret, &part);
             }
-            let unusable = |error: credentials::CredentialError| format!("the credential `{secret}` of slot `{name}` cannot be used: {error}");
+            let unusable =
+                |error: credentials::CredentialError| format!("the credential `{secret}` of slot `{name}` cannot be used: {error}");
             let parsed = Credential::parse(&value, self.renew_after).map_err(unusable)?;
             if matches!(parsed, Credential::Certificate) {
                 certificate = Some(credentials::certificate(&value).map_err(unusable)?);
@@ -190,10 +191,9 @@ impl Slots {
     fn credential_value(&self, slot: &str, secret: &str) -> Result<Value, String> {
         match self.secrets.get(secret) {
             Ok(Some(value)) => Ok(value),
-            Ok(None) => Err(format!(
-                "slot `{slot}` needs secret `{secret}`, and there is none: set EMHOST_SECRET_{}",
-                secret.to_ascii_uppercase()
-            )),
+            Ok(None) => {
+                Err(format!("slot `{slot}` needs secret `{secret}`, and there is none: set EMHOST_SECRET_{}", secret.to_ascii_uppercase()))
+            }
             Err(error) => Err(format!("slot `{slot}` needs secret `{secret}`, which cannot be read: {error}")),
         }
     }
@@ -242,7 +242,11 @@ fn url(slot: &str, text: &str) -> Result<Url, SlotError> {
         return Err(fail("it starts with https:// (or http:// for servers that need no credential)"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(SlotError::Url { slot: slot.to_owned(), url: "(hidden)".to_owned(), reason: "name a secret with `credential:` instead of writing it into the URL".to_owned() });
+        return Err(SlotError::Url {
+            slot: slot.to_owned(),
+            url: "(hidden)".to_owned(),
+            reason: "name a secret with `credential:` instead of writing it into the URL".to_owned(),
+        });
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(fail("it has no query and no fragment"));
@@ -327,7 +331,8 @@ mod tests {
     fn bind(yaml: &str) -> Result<Slots, String> {
         let configs: BTreeMap<String, SlotConfig> = serde_saphyr::from_str(yaml).expect("yaml");
         let none = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-        Slots::bind(&configs, Arc::new(super::super::secrets::MemorySecrets::default()), Redactor::new(), &none).map_err(|error| error.to_string())
+        Slots::bind(&configs, Arc::new(super::super::secrets::MemorySecrets::default()), Redactor::new(), &none)
+            .map_err(|error| error.to_string())
     }
 
     #[test]

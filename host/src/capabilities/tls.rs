@@ -72,14 +72,10 @@ pub(crate) fn client(trust: &Trust, identity: Option<ClientCertificate>) -> Resu
     let builder = match trust {
         Trust::System => builder.with_root_certificates(system_roots()?),
         Trust::Authorities(pem) => builder.with_root_certificates(roots(pem)?),
-        Trust::Fingerprint(_) | Trust::Unknown => {
-            builder.dangerous().with_custom_certificate_verifier(verifier(trust))
-        }
+        Trust::Fingerprint(_) | Trust::Unknown => builder.dangerous().with_custom_certificate_verifier(verifier(trust)),
     };
     match identity {
-        Some(client) => builder
-            .with_client_auth_cert(client.chain, client.key)
-            .map_err(|error| TlsError::Client(error.to_string())),
+        Some(client) => builder.with_client_auth_cert(client.chain, client.key).map_err(|error| TlsError::Client(error.to_string())),
         None => Ok(builder.with_no_client_auth()),
     }
 }
@@ -135,11 +131,21 @@ impl ServerCertVerifier for OneCertificate {
         }
     }
 
-    fn verify_tls12_signature(&self, message: &[u8], certificate: &CertificateDer<'_>, signed: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, rustls::Error> {
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
         rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
-    fn verify_tls13_signature(&self, message: &[u8], certificate: &CertificateDer<'_>, signed: &DigitallySignedStruct) -> Result<HandshakeSignatureValid, rustls::Error> {
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
         rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
@@ -176,9 +182,14 @@ impl Trouble {
     pub(crate) fn explain(&self, slot: &str) -> (String, Option<String>) {
         let check = |what: &str| Some(format!("check {what} of slot `{slot}` in site.yaml"));
         match self {
-            Self::Certificate(why) => (format!("slot `{slot}`: the server's certificate is not trusted: {why}"), check("`ca:` or `fingerprint:`")),
+            Self::Certificate(why) => {
+                (format!("slot `{slot}`: the server's certificate is not trusted: {why}"), check("`ca:` or `fingerprint:`"))
+            }
             Self::Protocol(why) => (format!("slot `{slot}`: TLS failed: {why}"), check("`url:`")),
-            Self::Refused => (format!("slot `{slot}`: connection refused"), Some(format!("check that the server runs, and the address of slot `{slot}` in site.yaml"))),
+            Self::Refused => (
+                format!("slot `{slot}`: connection refused"),
+                Some(format!("check that the server runs, and the address of slot `{slot}` in site.yaml")),
+            ),
             Self::Name(why) => (format!("slot `{slot}`: {why}"), check("the host name")),
             Self::Timeout => (format!("slot `{slot}`: no answer in time"), None),
             Self::Other(why) => (format!("slot `{slot}`: {why}"), None),

@@ -4,9 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bindings::emhost::plugin::inventory::{
-    Architecture, Disk, GpuRequest, InterfaceCard, NodeRole,
-};
+use crate::bindings::emhost::plugin::inventory::{Architecture, Disk, GpuRequest, InterfaceCard, NodeRole};
 use crate::bindings::emhost::plugin::types::{Attribute, Contribution};
 
 /// One node of the inventory; for removals, as it was last applied.

@@ -181,7 +181,8 @@ mod tests {
 
     #[test]
     fn the_own_file_wins_key_by_key() {
-        let above = Site::parse("above", "slots: {pve: {url: 'https://a'}, x: {port: 1}}\nplugins: {distro: talos, gpu: gpu}\n").expect("parses");
+        let above =
+            Site::parse("above", "slots: {pve: {url: 'https://a'}, x: {port: 1}}\nplugins: {distro: talos, gpu: gpu}\n").expect("parses");
         let own = Site::parse("own", "slots: {pve: {url: 'https://b'}}\nplugins: {distro: ./mine.wasm}\n").expect("parses");
         let site = own.over(above);
         assert_eq!(site.slots["pve"].url.as_deref(), Some("https://b"));

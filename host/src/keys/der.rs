@@ -32,8 +32,7 @@ pub const CLIENT_AUTH: &[u8] = b"\x2b\x06\x01\x05\x05\x07\x03\x02";
 pub const SIGNED_ED25519: &[u8] = b"\x30\x05\x06\x03\x2b\x65\x70";
 pub const SIGNED_ECDSA_SHA256: &[u8] = b"\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02";
 pub const SIGNED_ECDSA_SHA384: &[u8] = b"\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x03";
-pub const SIGNED_RSA_SHA256: &[u8] =
-    b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b\x05\x00";
+pub const SIGNED_RSA_SHA256: &[u8] = b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b\x05\x00";
 
 /// One value of the concatenated `parts`.
 pub fn write(tag: u8, parts: &[&[u8]]) -> Der {
@@ -69,10 +68,7 @@ pub fn bits(bytes: &[u8]) -> Der {
 pub fn extension(kind: &[u8], critical: bool, content: &[u8]) -> Der {
     let kind = write(OID, &[kind]);
     let critical: &[u8] = if critical { b"\x01\x01\xff" } else { &[] };
-    write(
-        SEQUENCE,
-        &[&kind, critical, &write(OCTET_STRING, &[content])],
-    )
+    write(SEQUENCE, &[&kind, critical, &write(OCTET_STRING, &[content])])
 }
 
 /// The content of the value with `tag` that `input` starts with, and what follows it.
@@ -82,9 +78,7 @@ pub fn read(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
         short @ 0..=0x7f => (usize::from(short), rest),
         long @ 0x81..=0x83 => {
             let (digits, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
-            let length = digits
-                .iter()
-                .fold(0, |sum, digit| sum << 8 | usize::from(*digit));
+            let length = digits.iter().fold(0, |sum, digit| sum << 8 | usize::from(*digit));
             (length, rest)
         }
         _ => return None,

@@ -61,11 +61,7 @@ fn read(text: &[u8]) -> Result<Vec<Block<'_>>, KeyError> {
             }
         }
         match label {
-            CERTIFICATE
-            | PRIVATE_KEY
-            | "EC PRIVATE KEY"
-            | "RSA PRIVATE KEY"
-            | "ED25519 PRIVATE KEY" => {
+            CERTIFICATE | PRIVATE_KEY | "EC PRIVATE KEY" | "RSA PRIVATE KEY" | "ED25519 PRIVATE KEY" => {
                 let der = decode(&body)?;
                 blocks.push(Block { label, der });
             }
@@ -88,9 +84,7 @@ fn decode(body: &str) -> Result<Der, KeyError> {
         return Err(KeyError::EncryptedKey);
     }
     let mut der = Zeroizing::new(vec![0; base64::decoded_len_estimate(body.len())]);
-    let length = STANDARD
-        .decode_slice(body, &mut der)
-        .map_err(|_| KeyError::MalformedPem)?;
+    let length = STANDARD.decode_slice(body, &mut der).map_err(|_| KeyError::MalformedPem)?;
     der.truncate(length);
     Ok(der)
 }

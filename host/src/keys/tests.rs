@@ -6,9 +6,8 @@ use std::{
 };
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519,
-    SigningKey as _, date_time_ymd,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    PKCS_ECDSA_P384_SHA384, PKCS_ED25519, SigningKey as _, date_time_ymd,
 };
 use rustls::{
     RootCertStore,
@@ -28,32 +27,18 @@ fn now() -> SystemTime {
 }
 
 fn request() -> ClientRequest {
-    ClientRequest {
-        organizations: ["os:reader", "os:admin", "os:reader"]
-            .map(String::from)
-            .into(),
-        common_name: None,
-        valid: DAY,
-    }
+    ClientRequest { organizations: ["os:reader", "os:admin", "os:reader"].map(String::from).into(), common_name: None, valid: DAY }
 }
 
 fn authority_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
-    params
-        .distinguished_name
-        .push(DnType::OrganizationName, "talos");
+    params.distinguished_name.push(DnType::OrganizationName, "talos");
     params.not_before = date_time_ymd(2025, 1, 1);
     params.not_after = date_time_ymd(2035, 1, 1);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![
-        KeyUsagePurpose::DigitalSignature,
-        KeyUsagePurpose::KeyCertSign,
-    ];
-    params.extended_key_usages = vec![
-        ExtendedKeyUsagePurpose::ServerAuth,
-        ExtendedKeyUsagePurpose::ClientAuth,
-    ];
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
     params
 }
 
@@ -65,17 +50,11 @@ struct Authority {
 
 impl Authority {
     fn new(key: &rcgen::KeyPair, params: &CertificateParams) -> Self {
-        Self {
-            certificate: params.self_signed(key).unwrap().pem(),
-            pkcs8: key.serialize_der(),
-        }
+        Self { certificate: params.self_signed(key).unwrap().pem(), pkcs8: key.serialize_der() }
     }
 
     fn of(algorithm: &'static rcgen::SignatureAlgorithm) -> Self {
-        Self::new(
-            &rcgen::KeyPair::generate_for(algorithm).unwrap(),
-            &authority_params(),
-        )
+        Self::new(&rcgen::KeyPair::generate_for(algorithm).unwrap(), &authority_params())
     }
 
     fn rsa() -> &'static Self {
@@ -114,13 +93,9 @@ fn der_of(pem: &str) -> CertificateDer<'static> {
 /// What rustls says about the identity at `at`.
 fn verify(identity: &ClientIdentity, at: SystemTime) -> Result<(), rustls::Error> {
     let mut roots = RootCertStore::empty();
-    roots
-        .add(der_of(identity.authority.as_ref().unwrap()))
-        .unwrap();
+    roots.add(der_of(identity.authority.as_ref().unwrap())).unwrap();
     let provider = Arc::new(default_provider());
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-        .build()
-        .unwrap();
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
     let at = UnixTime::since_unix_epoch(at.duration_since(UNIX_EPOCH).unwrap());
     verifier.verify_client_cert(&der_of(&identity.certificate), &[], at)?;
     Ok(())
@@ -135,22 +110,11 @@ fn check_identity(identity: &ClientIdentity) {
     verify(identity, now() + DAY + Duration::from_secs(1)).unwrap_err();
 
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
-    let key = default_provider()
-        .key_provider
-        .load_private_key(key)
-        .unwrap();
-    CertifiedKey::new(vec![der_of(&identity.certificate)], key)
-        .keys_match()
-        .unwrap();
+    let key = default_provider().key_provider.load_private_key(key).unwrap();
+    CertifiedKey::new(vec![der_of(&identity.certificate)], key).keys_match().unwrap();
 
-    let (der, authority) = (
-        der_of(&identity.certificate),
-        der_of(identity.authority.as_ref().unwrap()),
-    );
-    let (certificate, authority) = (
-        parse_certificate(&der).unwrap(),
-        parse_certificate(&authority).unwrap(),
-    );
+    let (der, authority) = (der_of(&identity.certificate), der_of(identity.authority.as_ref().unwrap()));
+    let (certificate, authority) = (parse_certificate(&der).unwrap(), parse_certificate(&authority).unwrap());
     assert_eq!(certificate.subject().to_string(), "O=os:admin, O=os:reader");
     assert_eq!(certificate.issuer().as_raw(), authority.subject().as_raw());
     assert_eq!(certificate.raw_serial().len(), 16);
@@ -165,18 +129,14 @@ fn check_identity(identity: &ClientIdentity) {
     assert!(certificate.basic_constraints().unwrap().is_none());
     assert!(certificate.subject_alternative_name().unwrap().is_none());
 
-    let subject_key = authority
-        .iter_extensions()
-        .find_map(|e| match e.parsed_extension() {
-            ParsedExtension::SubjectKeyIdentifier(id) => Some(id.clone()),
-            _ => None,
-        });
-    let issuer_key = certificate
-        .iter_extensions()
-        .find_map(|e| match e.parsed_extension() {
-            ParsedExtension::AuthorityKeyIdentifier(id) => id.key_identifier.clone(),
-            _ => None,
-        });
+    let subject_key = authority.iter_extensions().find_map(|e| match e.parsed_extension() {
+        ParsedExtension::SubjectKeyIdentifier(id) => Some(id.clone()),
+        _ => None,
+    });
+    let issuer_key = certificate.iter_extensions().find_map(|e| match e.parsed_extension() {
+        ParsedExtension::AuthorityKeyIdentifier(id) => id.key_identifier.clone(),
+        _ => None,
+    });
     assert!(subject_key.is_some());
     assert_eq!(issuer_key, subject_key);
 }
@@ -188,12 +148,7 @@ fn issue(ca: &str) -> Result<ClientIdentity, KeyError> {
 fn key_algorithm(identity: &ClientIdentity) -> Vec<u8> {
     let der = der_of(&identity.certificate);
     let certificate = parse_certificate(&der).unwrap();
-    certificate
-        .public_key()
-        .algorithm
-        .algorithm
-        .as_bytes()
-        .to_vec()
+    certificate.public_key().algorithm.algorithm.as_bytes().to_vec()
 }
 
 #[test]
@@ -220,9 +175,7 @@ fn generated_ed25519_is_what_talos_has_under_its_label() {
     let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).unwrap();
     let der = key.secret_der();
     assert_eq!(der.len(), 48);
-    assert!(
-        der.starts_with(b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20")
-    );
+    assert!(der.starts_with(b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"));
 }
 
 #[test]
@@ -239,16 +192,9 @@ fn ed25519_authority_issues() {
 fn p256_authority_issues() {
     let authority = Authority::of(&PKCS_ECDSA_P256_SHA256);
     // Without the public key, which SEC1 makes optional.
-    let scalar = der::write(
-        der::OCTET_STRING,
-        &[unwrap_sec1(authority.inner()).unwrap()],
-    );
+    let scalar = der::write(der::OCTET_STRING, &[unwrap_sec1(authority.inner()).unwrap()]);
     let bare = der::write(der::SEQUENCE, &[&[der::INTEGER, 1, 1], &scalar]);
-    for ca in [
-        authority.pem(),
-        authority.pem_with("EC PRIVATE KEY", authority.inner()),
-        authority.pem_with("EC PRIVATE KEY", &bare),
-    ] {
+    for ca in [authority.pem(), authority.pem_with("EC PRIVATE KEY", authority.inner()), authority.pem_with("EC PRIVATE KEY", &bare)] {
         let identity = issue(&ca).unwrap();
         check_identity(&identity);
         assert_eq!(key_algorithm(&identity), der::EC_PUBLIC_KEY);
@@ -265,10 +211,7 @@ fn p384_authority_issues() {
 #[test]
 fn rsa_authority_issues() {
     let authority = Authority::rsa();
-    for ca in [
-        authority.pem(),
-        authority.pem_with("RSA PRIVATE KEY", authority.inner()),
-    ] {
+    for ca in [authority.pem(), authority.pem_with("RSA PRIVATE KEY", authority.inner())] {
         let identity = issue(&ca).unwrap();
         check_identity(&identity);
         assert_eq!(key_algorithm(&identity), der::EC_PUBLIC_KEY);
@@ -290,21 +233,15 @@ fn order_text_between_and_line_ends_do_not_matter() {
 
 #[test]
 fn subject_carries_the_common_name_last() {
-    let request = ClientRequest {
-        organizations: vec!["system:masters".into()],
-        common_name: Some("Jürgen".into()),
-        valid: Duration::from_secs(1),
-    };
+    let request =
+        ClientRequest { organizations: vec!["system:masters".into()], common_name: Some("Jürgen".into()), valid: Duration::from_secs(1) };
     let ca = Authority::of(&PKCS_ED25519).pem();
     let identity = issue_client(ca.as_bytes(), &request, now()).unwrap();
     verify(&identity, now() + Duration::from_secs(1)).unwrap();
     verify(&identity, now() + Duration::from_secs(2)).unwrap_err();
     let der = der_of(&identity.certificate);
     let certificate = parse_certificate(&der).unwrap();
-    assert_eq!(
-        certificate.subject().to_string(),
-        "O=system:masters, CN=Jürgen"
-    );
+    assert_eq!(certificate.subject().to_string(), "O=system:masters, CN=Jürgen");
 }
 
 #[test]
@@ -313,10 +250,7 @@ fn every_identity_is_new() {
     let (one, two) = (issue(&ca).unwrap(), issue(&ca).unwrap());
     assert_ne!(one.key, two.key);
     let (one, two) = (der_of(&one.certificate), der_of(&two.certificate));
-    let (one, two) = (
-        parse_certificate(&one).unwrap(),
-        parse_certificate(&two).unwrap(),
-    );
+    let (one, two) = (parse_certificate(&one).unwrap(), parse_certificate(&two).unwrap());
     assert_ne!(one.raw_serial(), two.raw_serial());
 }
 
@@ -338,12 +272,7 @@ fn validity_passes_2050() {
 #[test]
 fn lifetimes_outside_of_the_bounds_are_refused() {
     let ca = Authority::of(&PKCS_ED25519).pem();
-    for valid in [
-        Duration::ZERO,
-        Duration::from_millis(999),
-        MAX_VALID + Duration::from_nanos(1),
-        Duration::MAX,
-    ] {
+    for valid in [Duration::ZERO, Duration::from_millis(999), MAX_VALID + Duration::from_nanos(1), Duration::MAX] {
         let request = ClientRequest { valid, ..request() };
         let error = issue_client(ca.as_bytes(), &request, now()).unwrap_err();
         assert_eq!(error, KeyError::InvalidLifetime, "{valid:?}");
@@ -354,33 +283,17 @@ fn lifetimes_outside_of_the_bounds_are_refused() {
 fn unusable_names_are_refused() {
     let ca = Authority::of(&PKCS_ED25519).pem();
     let issue = |organizations: Vec<String>, common_name: Option<&str>| {
-        let request = ClientRequest {
-            organizations,
-            common_name: common_name.map(String::from),
-            valid: DAY,
-        };
+        let request = ClientRequest { organizations, common_name: common_name.map(String::from), valid: DAY };
         issue_client(ca.as_bytes(), &request, now()).map(drop)
     };
     assert_eq!(issue(vec![], None), Err(KeyError::NoSubject));
     let long = "ü".repeat(64);
     assert_eq!(issue(vec![], Some(&long)), Ok(()));
     for name in ["", "a\0b", "a\nb", "\u{85}", &format!("{long}x")] {
-        assert_eq!(
-            issue(vec![name.into()], None),
-            Err(KeyError::InvalidName),
-            "{name:?}"
-        );
-        assert_eq!(
-            issue(vec![], Some(name)),
-            Err(KeyError::InvalidName),
-            "{name:?}"
-        );
+        assert_eq!(issue(vec![name.into()], None), Err(KeyError::InvalidName), "{name:?}");
+        assert_eq!(issue(vec![], Some(name)), Err(KeyError::InvalidName), "{name:?}");
     }
-    let many = |count| {
-        (0..count)
-            .map(|n| format!("{n}{}", "ü".repeat(60)))
-            .collect()
-    };
+    let many = |count| (0..count).map(|n| format!("{n}{}", "ü".repeat(60))).collect();
     assert_eq!(issue(many(64), None), Ok(()));
     assert_eq!(issue(many(65), None), Err(KeyError::InvalidName));
 }
@@ -397,12 +310,7 @@ fn times_that_no_certificate_carries_are_refused() {
         assert_eq!(error, KeyError::InvalidTime, "{at:?}");
     }
     let error = issue_client(ca.as_bytes(), &request(), UNIX_EPOCH).unwrap_err();
-    assert_eq!(
-        error,
-        KeyError::AuthorityNotYetValid {
-            date: "2025-01-01".into()
-        }
-    );
+    assert_eq!(error, KeyError::AuthorityNotYetValid { date: "2025-01-01".into() });
 }
 
 #[test]
@@ -412,25 +320,13 @@ fn a_key_of_another_certificate_is_refused() {
     let p384 = Authority::of(&PKCS_ECDSA_P384_SHA384);
     let other_rsa = rcgen::KeyPair::from_pem(&generate(KeyKind::Rsa2048).unwrap()).unwrap();
     let other_rsa = Authority::new(&other_rsa, &authority_params());
-    let all = [
-        &ed25519[0],
-        &ed25519[1],
-        &p256[0],
-        &p256[1],
-        &p384,
-        Authority::rsa(),
-        &other_rsa,
-    ];
+    let all = [&ed25519[0], &ed25519[1], &p256[0], &p256[1], &p384, Authority::rsa(), &other_rsa];
     for (i, certificate) in all.iter().enumerate() {
         for (j, key) in all.iter().enumerate() {
             let ca = certificate.pem_with("PRIVATE KEY", &key.pkcs8);
             let issued = issue(&ca).map(drop);
             let read = ClientIdentity::from_pem(ca.as_bytes()).map(drop);
-            let expected = if i == j {
-                Ok(())
-            } else {
-                Err(KeyError::KeyMismatch)
-            };
+            let expected = if i == j { Ok(()) } else { Err(KeyError::KeyMismatch) };
             assert_eq!(issued, expected, "{i} {j}");
             assert_eq!(read, expected, "{i} {j}");
         }
@@ -446,18 +342,11 @@ fn an_authority_out_of_its_time_is_refused() {
     };
     let (from, until) = (1_735_689_600, 2_051_222_400); // 2025-01-01, 2035-01-01
     assert_eq!(issue(until), Ok(()));
-    let expired = KeyError::AuthorityExpired {
-        date: "2035-01-01".into(),
-    };
-    assert_eq!(
-        expired.to_string(),
-        "the authority expired on 2035-01-01: renew it, or correct the clock"
-    );
+    let expired = KeyError::AuthorityExpired { date: "2035-01-01".into() };
+    assert_eq!(expired.to_string(), "the authority expired on 2035-01-01: renew it, or correct the clock");
     assert_eq!(issue(until + 1), Err(expired));
     assert_eq!(issue(from - 60), Ok(()));
-    let early = KeyError::AuthorityNotYetValid {
-        date: "2025-01-01".into(),
-    };
+    let early = KeyError::AuthorityNotYetValid { date: "2025-01-01".into() };
     assert_eq!(issue(from - 61), Err(early));
 }
 
@@ -488,10 +377,7 @@ fn issued_identities_do_not_issue() {
 
 #[test]
 fn identities_survive_pem() {
-    for ca in [
-        Authority::of(&PKCS_ED25519).pem(),
-        Authority::of(&PKCS_ECDSA_P256_SHA256).pem(),
-    ] {
+    for ca in [Authority::of(&PKCS_ED25519).pem(), Authority::of(&PKCS_ECDSA_P256_SHA256).pem()] {
         let identity = issue(&ca).unwrap();
         let pem = identity.to_pem();
         let read = ClientIdentity::from_pem(pem.as_bytes()).unwrap();
@@ -513,10 +399,7 @@ fn identities_survive_pem() {
 /// tonic and rustls know neither Talos's label nor a key without its public half.
 #[test]
 fn identities_of_any_label_become_pkcs8() {
-    let (ed25519, p256) = (
-        Authority::of(&PKCS_ED25519),
-        Authority::of(&PKCS_ECDSA_P256_SHA256),
-    );
+    let (ed25519, p256) = (Authority::of(&PKCS_ED25519), Authority::of(&PKCS_ECDSA_P256_SHA256));
     let scalar = der::write(der::OCTET_STRING, &[unwrap_sec1(p256.inner()).unwrap()]);
     let bare = der::write(der::SEQUENCE, &[&[der::INTEGER, 1, 1], &scalar]);
     let rsa = Authority::rsa();
@@ -531,13 +414,8 @@ fn identities_of_any_label_become_pkcs8() {
         let identity = ClientIdentity::from_pem(bundle.as_bytes()).unwrap();
         assert!(identity.key.starts_with("-----BEGIN PRIVATE KEY-----\n"));
         let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
-        let key = default_provider()
-            .key_provider
-            .load_private_key(key)
-            .unwrap();
-        CertifiedKey::new(vec![der_of(&identity.certificate)], key)
-            .keys_match()
-            .unwrap();
+        let key = default_provider().key_provider.load_private_key(key).unwrap();
+        CertifiedKey::new(vec![der_of(&identity.certificate)], key).keys_match().unwrap();
     }
 }
 
@@ -548,23 +426,16 @@ fn several_authorities_verify_the_server() {
     let bundle = format!("{}{}", &*identity.to_pem(), new.certificate);
     let read = ClientIdentity::from_pem(bundle.as_bytes()).unwrap();
     let roots = read.authority.unwrap();
-    let roots: Vec<_> = CertificateDer::pem_slice_iter(roots.as_bytes())
-        .map(Result::unwrap)
-        .collect();
+    let roots: Vec<_> = CertificateDer::pem_slice_iter(roots.as_bytes()).map(Result::unwrap).collect();
     assert_eq!(roots, [der_of(&old.certificate), der_of(&new.certificate)]);
 }
 
 #[test]
 fn what_is_missing_or_too_much_is_named() {
     let authority = Authority::of(&PKCS_ED25519);
-    let (certificate, key) = (
-        authority.certificate.as_str(),
-        &*pem::write("PRIVATE KEY", &authority.pkcs8),
-    );
+    let (certificate, key) = (authority.certificate.as_str(), &*pem::write("PRIVATE KEY", &authority.pkcs8));
     let block = |label: &str| pem::write(label, b"not a key").to_string();
-    let bare = |label: &str, body: &str| {
-        format!("{certificate}-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
-    };
+    let bare = |label: &str, body: &str| format!("{certificate}-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
     let truncated = &certificate[..certificate.len() / 2];
     let cases = [
         (String::new(), KeyError::Empty),
@@ -574,44 +445,20 @@ fn what_is_missing_or_too_much_is_named() {
         (certificate.into(), KeyError::MissingKey),
         (format!("{certificate}{key}{key}"), KeyError::SeveralKeys),
         (" ".repeat(64 * 1024 + 1), KeyError::TooLarge),
-        (
-            format!("{certificate}{key}{}", " ".repeat(64 * 1024)),
-            KeyError::TooLarge,
-        ),
+        (format!("{certificate}{key}{}", " ".repeat(64 * 1024)), KeyError::TooLarge),
         (truncated.into(), KeyError::MalformedPem),
         (format!("{truncated}\n{key}"), KeyError::MalformedPem),
         (format!("{key}{truncated}"), KeyError::MalformedPem),
         (bare("PRIVATE KEY", "?"), KeyError::MalformedPem),
         (bare("PRIVATE KEY", "MC4"), KeyError::MalformedPem),
         (bare("PRIVATE KEY", ""), KeyError::MalformedKey),
-        (
-            bare("RSA PRIVATE KEY", "Proc-Type: 4,ENCRYPTED\n\nAAAA"),
-            KeyError::EncryptedKey,
-        ),
-        (
-            bare("ENCRYPTED PRIVATE KEY", "AAAA"),
-            KeyError::EncryptedKey,
-        ),
-        (
-            bare("OPENSSH PRIVATE KEY", "AAAA"),
-            KeyError::UnsupportedKey,
-        ),
-        (
-            format!("{certificate}{}", block("PRIVATE KEY")),
-            KeyError::MalformedKey,
-        ),
-        (
-            format!("{certificate}{}", block("EC PRIVATE KEY")),
-            KeyError::MalformedKey,
-        ),
-        (
-            format!("{certificate}{}", block("ED25519 PRIVATE KEY")),
-            KeyError::MalformedKey,
-        ),
-        (
-            format!("{}{key}", block("CERTIFICATE")),
-            KeyError::MalformedCertificate,
-        ),
+        (bare("RSA PRIVATE KEY", "Proc-Type: 4,ENCRYPTED\n\nAAAA"), KeyError::EncryptedKey),
+        (bare("ENCRYPTED PRIVATE KEY", "AAAA"), KeyError::EncryptedKey),
+        (bare("OPENSSH PRIVATE KEY", "AAAA"), KeyError::UnsupportedKey),
+        (format!("{certificate}{}", block("PRIVATE KEY")), KeyError::MalformedKey),
+        (format!("{certificate}{}", block("EC PRIVATE KEY")), KeyError::MalformedKey),
+        (format!("{certificate}{}", block("ED25519 PRIVATE KEY")), KeyError::MalformedKey),
+        (format!("{}{key}", block("CERTIFICATE")), KeyError::MalformedCertificate),
         (bare("X25519 PRIVATE KEY", "AAAA"), KeyError::UnsupportedKey),
     ];
     for (text, expected) in cases {
@@ -637,16 +484,9 @@ fn a_subject_that_is_no_name_is_refused() {
     let authority = Authority::of(&PKCS_ED25519);
     let mut der = der_of(&authority.certificate).to_vec();
     let name = b"\x31\x0e\x30\x0c\x06\x03\x55\x04\x0a\x0c\x05talos";
-    let subject = der
-        .windows(name.len())
-        .rposition(|part| part == name)
-        .unwrap();
+    let subject = der.windows(name.len()).rposition(|part| part == name).unwrap();
     der[subject] = der::SEQUENCE;
-    let ca = Authority {
-        certificate: pem::certificate(&der),
-        ..authority
-    }
-    .pem();
+    let ca = Authority { certificate: pem::certificate(&der), ..authority }.pem();
     assert_eq!(issue(&ca).unwrap_err(), KeyError::MalformedCertificate);
 }
 
@@ -667,21 +507,14 @@ fn damaged_input_is_survived() {
             assert_silent(&format!("{error} {error:?}"), secret);
         }
     };
-    for (authority, step) in [
-        (&Authority::of(&PKCS_ED25519), 1),
-        (&Authority::of(&PKCS_ECDSA_P256_SHA256), 3),
-        (Authority::rsa(), 37),
-    ] {
+    for (authority, step) in [(&Authority::of(&PKCS_ED25519), 1), (&Authority::of(&PKCS_ECDSA_P256_SHA256), 3), (Authority::rsa(), 37)] {
         let whole = authority.pem();
         let certificate = der_of(&authority.certificate);
         for change in [0x01, 0x80, 0xff] {
             for position in (0..certificate.len()).step_by(step) {
                 let mut damaged = certificate.to_vec();
                 damaged[position] ^= change;
-                let damaged = Authority {
-                    certificate: pem::certificate(&damaged),
-                    pkcs8: authority.pkcs8.clone(),
-                };
+                let damaged = Authority { certificate: pem::certificate(&damaged), pkcs8: authority.pkcs8.clone() };
                 survive(&damaged.pem(), &whole);
             }
             for position in (0..authority.pkcs8.len()).step_by(step) {
@@ -725,12 +558,7 @@ fn nothing_shows_key_material() {
 
 /// `openssl` with its input, or nothing where it is not installed.
 fn openssl(arguments: &[&str], input: &str) -> Option<String> {
-    let child = Command::new("openssl")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
+    let child = Command::new("openssl").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match child {
         Ok(child) => child,
         Err(error) => {
@@ -741,10 +569,7 @@ fn openssl(arguments: &[&str], input: &str) -> Option<String> {
     // It may end before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "openssl {arguments:?}\n{out}{err}");
     Some(out.into_owned())
 }
@@ -777,26 +602,8 @@ fn openssl_agrees() {
     let keys: [(&str, &[&str]); 6] = [
         ("ed25519", &["genpkey", "-algorithm", "ed25519"]),
         ("sec1", &["ecparam", "-name", "prime256v1", "-genkey"]),
-        (
-            "p256",
-            &[
-                "genpkey",
-                "-algorithm",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:P-256",
-            ],
-        ),
-        (
-            "p384",
-            &[
-                "genpkey",
-                "-algorithm",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:P-384",
-            ],
-        ),
+        ("p256", &["genpkey", "-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]),
+        ("p384", &["genpkey", "-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"]),
         ("pkcs1", &["genrsa", "-traditional", "2048"]),
         ("rsa", &["genrsa", "3072"]),
     ];
@@ -805,14 +612,7 @@ fn openssl_agrees() {
             return;
         };
         let key_file = File::new(&format!("{name}-key"), &key);
-        let self_sign = [
-            "req",
-            "-x509",
-            "-days",
-            "3650",
-            "-subj",
-            "/O=talos/O=two/CN=ca",
-        ];
+        let self_sign = ["req", "-x509", "-days", "3650", "-subj", "/O=talos/O=two/CN=ca"];
         let usage = ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"];
         let self_sign = [&self_sign[..], &usage, &["-key", key_file.path()]].concat();
         let certificate = openssl(&self_sign, "").unwrap();
@@ -845,21 +645,14 @@ fn openssl_agrees() {
         ] {
             assert!(text.contains(expected), "{name}: {expected}\n{text}");
         }
-        assert!(
-            !text.contains("Basic Constraints") && !text.contains("Alternative"),
-            "{text}"
-        );
+        assert!(!text.contains("Basic Constraints") && !text.contains("Alternative"), "{text}");
 
         // The key is the certificate's, and OpenSSL can read it.
         let public = openssl(&["pkey", "-pubout"], &identity.key).unwrap();
         let certified = openssl(&["x509", "-noout", "-pubkey"], &identity.certificate).unwrap();
         assert_eq!(public, certified, "{name}");
         let read = ClientIdentity::from_pem(ca.as_bytes()).unwrap();
-        assert_eq!(
-            openssl(&["pkey", "-pubout"], &read.key).unwrap(),
-            openssl(&["pkey", "-pubout"], &key).unwrap(),
-            "{name}"
-        );
+        assert_eq!(openssl(&["pkey", "-pubout"], &read.key).unwrap(), openssl(&["pkey", "-pubout"], &key).unwrap(), "{name}");
     }
     for kind in [KeyKind::Ed25519, KeyKind::EcdsaP256, KeyKind::Rsa2048] {
         openssl(&["pkey", "-noout", "-check"], &generate(kind).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Compiled code on disk, so that a plugin is compiled once per machine and not once per run.
+//! Compiled code on disk, so that a plugin is read and compiled once per machine and not once per run.
 //!
 //! Loading compiled code is the one place where the host trusts bytes with its own memory, so the
 //! folder belongs to the user alone (0700), is never a link, and nothing in it is ever accepted
@@ -7,17 +7,16 @@
 
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Changes when the layout of an entry does.
-const MAGIC: &[u8; 16] = b"emhost-cwasm-001";
-const HEADER: usize = 16 + 32;
+use super::inspect::Inspection;
 
 /// A folder of compiled code.
 #[derive(Debug, Clone)]
@@ -47,28 +46,108 @@ impl Cache {
         Ok(Self { folder: folder.to_owned() })
     }
 
-    /// The component compiled for this engine: from the folder, or compiled and kept there.
-    pub(crate) fn load(&self, engine: &Engine, bytes: &[u8], digest: &str) -> wasmtime::Result<Component> {
-        let key = key(engine, digest);
-        let entry = self.folder.join(format!("{key}.cwasm"));
-        if let Some(code) = read(&entry, &key) {
-            // SAFETY: the bytes come from a folder that only this user can write to, and are whole
-            // by their checksum; wasmtime itself checks version, settings and processor.
-            #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
-            let loaded = unsafe { Component::deserialize(engine, &code) };
-            if let Ok(component) = loaded {
-                return Ok(component);
-            }
-        }
+    /// What is kept of the component with this digest.
+    pub(super) fn find(&self, engine: &Engine, digest: &str) -> Option<(Inspection, Component)> {
+        let entry = self.entry(engine, digest);
+        let kept = entry.kept()?;
+        (sum(&entry.code).ok()? == (kept.length, kept.crc32)).then_some(())?;
+        // SAFETY: the file is in a folder that only this user can write to and is whole by its
+        // checksum; wasmtime itself checks version, settings and processor.
+        #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
+        let component = unsafe { Component::deserialize_file(engine, &entry.code) };
+        Some((kept.inspection, component.ok()?))
+    }
+
+    /// Compiles the component and keeps it.
+    pub(super) fn compile(&self, engine: &Engine, bytes: &[u8], inspection: &Inspection) -> wasmtime::Result<Component> {
         let code = engine.precompile_component(bytes)?;
         // A cache that cannot be written costs time, not the run.
-        let _ = write(&entry, &key, &code);
-        // SAFETY: made by this very process, a line above.
+        let _ = self.entry(engine, &inspection.digest).keep(inspection, &code);
+        // SAFETY: made by this very process, two lines above.
         #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
         unsafe {
             Component::deserialize(engine, &code)
         }
     }
+
+    fn entry(&self, engine: &Engine, digest: &str) -> Entry {
+        let key = key(engine, digest);
+        Entry { code: self.folder.join(format!("{key}.cwasm")), about: self.folder.join(format!("{key}.json")), key }
+    }
+}
+
+/// Two files: the code as the engine maps it, and what is known about it.
+struct Entry {
+    key: String,
+    code: PathBuf,
+    about: PathBuf,
+}
+
+/// What is known about compiled code. It names the entry it belongs to, so that one under another's
+/// name is none.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    length: u64,
+    crc32: u32,
+    inspection: Inspection,
+}
+
+impl Entry {
+    fn kept(&self) -> Option<Kept> {
+        if !is_own(&self.code) || !is_own(&self.about) {
+            return None;
+        }
+        let text = fs::read_to_string(&self.about).ok()?;
+        let (checksum, about) = text.split_once('\n')?;
+        (checksum == super::hex(&Sha256::digest(about))).then_some(())?;
+        serde_json::from_str(about).ok().filter(|kept: &Kept| kept.key == self.key)
+    }
+
+    fn keep(&self, inspection: &Inspection, code: &[u8]) -> io::Result<()> {
+        let kept = Kept { key: self.key.clone(), length: code.len() as u64, crc32: crc32fast::hash(code), inspection: inspection.clone() };
+        let about = serde_json::to_string(&kept)?;
+        write(&self.code, code)?;
+        write(&self.about, format!("{}\n{about}", super::hex(&Sha256::digest(&about))).as_bytes())
+    }
+}
+
+/// Length and checksum of a file, piece by piece: most of a load is touching memory for the first time.
+fn sum(file: &Path) -> io::Result<(u64, u32)> {
+    let mut file = fs::File::open(file)?;
+    let (mut length, mut hasher, mut piece) = (0, crc32fast::Hasher::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok((length, hasher.finalize())),
+            count => {
+                length += count as u64;
+                hasher.update(&piece[..count]);
+            }
+        }
+    }
+}
+
+/// Whether it is a file of this user's that nobody else can write to. Not behind a link, which could
+/// lead to what others wrote.
+fn is_own(file: &Path) -> bool {
+    let own = |found: fs::Metadata| found.is_file() && Some(found.uid()) == user().ok() && found.permissions().mode() & 0o022 == 0;
+    fs::symlink_metadata(file).is_ok_and(own)
+}
+
+/// Writes a file whole or not at all. Each writer has one of its own and the last rename wins: of two
+/// processes at once, a reader sees the work of one.
+fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = file.with_extension(format!("tmp-{}-{:x}", std::process::id(), rand::random::<u64>()));
+    let written = (|| {
+        let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        out.write_all(bytes)?;
+        fs::rename(&temporary, file)
+    })();
+    if written.is_err() {
+        // The first error is the one to know.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 /// Whom this process works for. The standard library cannot tell, `/proc` can.
@@ -82,6 +161,7 @@ fn key(engine: &Engine, digest: &str) -> String {
     let mut hasher = Fingerprint(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     hasher.0.update(env!("CARGO_PKG_VERSION"));
+    hasher.0.update(super::contract::fingerprint());
     hasher.0.update(std::env::consts::ARCH);
     hasher.0.update(digest);
     super::hex(&hasher.0.finalize())
@@ -97,39 +177,4 @@ impl Hasher for Fingerprint {
     fn finish(&self) -> u64 {
         0
     }
-}
-
-/// Over the code and what it was made from, so that an entry under another's name is none.
-fn checksum(key: &str, code: &[u8]) -> [u8; 32] {
-    Sha256::new().chain_update(key).chain_update(code).finalize().into()
-}
-
-fn read(entry: &Path, key: &str) -> Option<Vec<u8>> {
-    // Not behind a link, which could lead to what others wrote.
-    let found = fs::symlink_metadata(entry).ok()?;
-    if !found.is_file() || Some(found.uid()) != user().ok() || found.permissions().mode() & 0o022 != 0 {
-        return None;
-    }
-    let mut bytes = fs::read(entry).ok()?;
-    let code = bytes.split_off(HEADER.min(bytes.len()));
-    let whole = bytes.len() == HEADER && bytes[..16] == *MAGIC && bytes[16..] == checksum(key, &code);
-    whole.then_some(code)
-}
-
-fn write(entry: &Path, key: &str, code: &[u8]) -> io::Result<()> {
-    // Each writer has a file of its own and the last rename wins: two processes at once write the
-    // same entry, and a reader sees one of them whole.
-    let temporary = entry.with_extension(format!("tmp-{}-{:x}", std::process::id(), rand::random::<u64>()));
-    let written = (|| {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(MAGIC)?;
-        file.write_all(&checksum(key, code))?;
-        file.write_all(code)?;
-        fs::rename(&temporary, entry)
-    })();
-    if written.is_err() {
-        // The first error is the one to know.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }

@@ -17,16 +17,18 @@ pub(super) mod tests;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use semver::Version;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use wasmparser::Parser;
 
 use compare::Comparison;
 use component::{Component, Extern, read};
 use ours::OURS;
 
-use super::manifest::{clean, version_text};
+use super::manifest::clean;
 
 /// The package that holds the contract.
 pub const PACKAGE: &str = "emhost:plugin";
@@ -65,15 +67,8 @@ pub enum Role {
 
 impl Role {
     /// Every role, in the order of the flow.
-    pub const ALL: [Self; 7] = [
-        Self::Configurator,
-        Self::BootSource,
-        Self::Gpu,
-        Self::Provisioner,
-        Self::Distro,
-        Self::DistroBackup,
-        Self::Addon,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Configurator, Self::BootSource, Self::Gpu, Self::Provisioner, Self::Distro, Self::DistroBackup, Self::Addon];
 
     /// The name of the role, which is that of its interface.
     #[must_use]
@@ -105,10 +100,7 @@ impl FromStr for Role {
     type Err = UnknownRole;
 
     fn from_str(text: &str) -> Result<Self, UnknownRole> {
-        Self::ALL
-            .into_iter()
-            .find(|role| role.as_str() == text)
-            .ok_or_else(|| UnknownRole(text.to_owned()))
+        Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| UnknownRole(text.to_owned()))
     }
 }
 
@@ -117,12 +109,11 @@ fn role_names() -> String {
 }
 
 /// What a component fills and what it wants, as far as its types tell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// The roles it fills; at least one.
     pub roles: Vec<Role>,
     /// The contract it was built for: compatible with [`CONTRACT`], perhaps newer.
-    #[serde(serialize_with = "version_text")]
     pub contract: Version,
     /// Full names of all imported interfaces, sorted.
     pub imports: Vec<String>,
@@ -164,9 +155,7 @@ pub enum ContractError {
         built_for: Version,
     },
     /// Built for something that calls itself our package but has no version.
-    #[error(
-        "uses `{interface}` without a version: build it against the WIT of {PACKAGE}@{CONTRACT}"
-    )]
+    #[error("uses `{interface}` without a version: build it against the WIT of {PACKAGE}@{CONTRACT}")]
     Unversioned {
         /// The interface.
         interface: String,
@@ -200,6 +189,13 @@ pub enum ContractError {
     ),
 }
 
+/// Changes whenever the contract does, by so much as a letter; for what is kept about components.
+pub(super) fn fingerprint() -> [u8; 32] {
+    static FINGERPRINT: LazyLock<[u8; 32]> =
+        LazyLock::new(|| ours::WIT.iter().fold(Sha256::new(), |sum, (_, text)| sum.chain_update(text)).finalize().into());
+    *FINGERPRINT
+}
+
 /// Reads from a component which roles it fills, and makes sure that it and this host understand
 /// each other.
 ///
@@ -208,9 +204,7 @@ pub enum ContractError {
 /// this host does not provide.
 pub fn check(component: &[u8]) -> Result<Shape, ContractError> {
     if component.len() > MAX_SIZE {
-        return Err(ContractError::TooLarge {
-            size: component.len(),
-        });
+        return Err(ContractError::TooLarge { size: component.len() });
     }
     if component.starts_with(b"\x7fELF") {
         return Err(ContractError::Precompiled);
@@ -227,25 +221,17 @@ pub fn check(component: &[u8]) -> Result<Shape, ContractError> {
     }
     // The last net. The parser is fuzzed and no input is known to make it panic, but the bytes come
     // from strangers and one of them must not take down a run that is busy with something else.
-    std::panic::catch_unwind(|| read(component)?.shape())
-        .unwrap_or_else(|_| Err(not_component("the parser failed on it")))
+    std::panic::catch_unwind(|| read(component)?.shape()).unwrap_or_else(|_| Err(not_component("the parser failed on it")))
 }
 
 impl Component {
     fn shape(&self) -> Result<Shape, ContractError> {
         let contract = self.contract()?;
         let exported: BTreeSet<&str> = self.exports.iter().filter_map(Extern::our_name).collect();
-        let roles: BTreeSet<Role> = exported
-            .iter()
-            .filter_map(|name| name.parse().ok())
-            .collect();
+        let roles: BTreeSet<Role> = exported.iter().filter_map(|name| name.parse().ok()).collect();
         let (Some(role), Some(contract)) = (roles.first(), contract) else {
-            let unknown = exported
-                .iter()
-                .filter(|name| OURS.interface(name).is_none());
-            return Err(ContractError::NoRole {
-                unknown: unknown.map(|name| clean(name)).collect(),
-            });
+            let unknown = exported.iter().filter(|name| OURS.interface(name).is_none());
+            return Err(ContractError::NoRole { unknown: unknown.map(|name| clean(name)).collect() });
         };
         if !exported.contains(LIFECYCLE) {
             return Err(ContractError::NoLifecycle { role: *role });
@@ -276,16 +262,9 @@ impl Component {
         let mut newest = None;
         for item in self.imports.iter().chain(&self.exports) {
             let Some(ours) = item.ours() else { continue };
-            let version = ours
-                .version
-                .as_ref()
-                .ok_or_else(|| ContractError::Unversioned {
-                    interface: item.name.clone(),
-                })?;
+            let version = ours.version.as_ref().ok_or_else(|| ContractError::Unversioned { interface: item.name.clone() })?;
             if track(version) != track(&OURS.version) {
-                return Err(ContractError::Version {
-                    built_for: version.clone(),
-                });
+                return Err(ContractError::Version { built_for: version.clone() });
             }
             newest = newest.max(Some(version));
         }
@@ -297,9 +276,7 @@ impl Component {
 fn track(version: &Version) -> String {
     match version {
         v if !v.pre.is_empty() => v.to_string(),
-        Version {
-            major: 0, minor, ..
-        } => format!("0.{minor}"),
+        Version { major: 0, minor, .. } => format!("0.{minor}"),
         v => v.major.to_string(),
     }
 }
@@ -310,9 +287,7 @@ fn sorted_names(externs: &[Extern]) -> Vec<String> {
 }
 
 fn not_component(reason: &str) -> ContractError {
-    ContractError::NotComponent {
-        reason: clean(reason),
-    }
+    ContractError::NotComponent { reason: clean(reason) }
 }
 
 fn version_message(built_for: &Version) -> String {
@@ -328,10 +303,7 @@ fn version_message(built_for: &Version) -> String {
 fn newer(unknown: &[String]) -> String {
     match unknown {
         [] => String::new(),
-        _ => format!(
-            " (it exports {}, unknown to contract {CONTRACT})",
-            shown(unknown)
-        ),
+        _ => format!(" (it exports {}, unknown to contract {CONTRACT})", shown(unknown)),
     }
 }
 

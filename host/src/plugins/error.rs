@@ -149,7 +149,10 @@ impl CallError {
             }
             Cause::Broke { help, .. } => first.help.clone_from(help),
             Cause::Limit(_) => {
-                first.help = Some(format!("one call of plugin `{}` may not use more: report it to its author; nothing else was affected", self.plugin));
+                first.help = Some(format!(
+                    "one call of plugin `{}` may not use more: report it to its author; nothing else was affected",
+                    self.plugin
+                ));
             }
             Cause::TooLong(_, Some(_)) => first.help = Some("see whether the other side works, then try again".to_owned()),
             Cause::TooLong(_, None) => {
@@ -157,12 +160,14 @@ impl CallError {
             }
             Cause::Role => {
                 if let Some(role) = self.verb.role() {
-                    first.help = Some(format!("to give it the role, add this line to `plugins.{}.roles` in emhost.lock:\n  - {role}", self.plugin));
+                    first.help =
+                        Some(format!("to give it the role, add this line to `plugins.{}.roles` in emhost.lock:\n  - {role}", self.plugin));
                 }
             }
             Cause::Host(_) => first.help = Some("name a plugin that fills the role in site.yaml".to_owned()),
             Cause::Panicked(_) | Cause::Trapped(_) | Cause::Exited | Cause::Answer(_) => {
-                first.help = Some(format!("this is a fault of plugin `{}`: report it to its author; nothing else was affected", self.plugin));
+                first.help =
+                    Some(format!("this is a fault of plugin `{}`: report it to its author; nothing else was affected", self.plugin));
             }
             _ => {}
         }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::contract::{self, ContractError, Shape};
 use super::manifest::{Manifest, ManifestError};
 
 /// Everything the bytes of a plugin tell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
     /// `sha256:` and the hexadecimal digest of the bytes.
     pub digest: String,
@@ -42,17 +42,16 @@ pub enum InspectError {
 pub fn inspect(component: &[u8]) -> Result<Inspection, InspectError> {
     let shape = contract::check(component)?;
     let manifest = Manifest::read(component)?;
-    Ok(Inspection {
-        digest: format!("sha256:{:x}", Sha256::digest(component)),
-        size: component.len() as u64,
-        manifest,
-        capabilities: Capability::of(&shape),
-        shape,
-    })
+    Ok(Inspection { digest: digest(component), size: component.len() as u64, manifest, capabilities: Capability::of(&shape), shape })
+}
+
+/// `sha256:` and the hexadecimal digest of the bytes.
+pub(super) fn digest(component: &[u8]) -> String {
+    format!("sha256:{:x}", Sha256::digest(component))
 }
 
 /// Something a plugin can do because of what it imports. Whether it may is granted elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
     /// Structured logging.
@@ -152,11 +151,7 @@ impl Capability {
     }
 
     fn of(shape: &Shape) -> Vec<Self> {
-        let found: BTreeSet<_> = shape
-            .imports
-            .iter()
-            .filter_map(|i| Self::from_import(i))
-            .collect();
+        let found: BTreeSet<_> = shape.imports.iter().filter_map(|i| Self::from_import(i)).collect();
         found.into_iter().collect()
     }
 
@@ -201,10 +196,7 @@ mod tests {
         let inspection = inspect(&bytes).unwrap();
         assert_eq!(inspection.size, bytes.len() as u64);
         assert_eq!(inspection.digest.len(), "sha256:".len() + 64);
-        assert_ne!(
-            inspection.digest,
-            inspect(&with_section(bytes, "x", b"")).unwrap().digest
-        );
+        assert_ne!(inspection.digest, inspect(&with_section(bytes, "x", b"")).unwrap().digest);
         let json = serde_json::to_value(&inspection).unwrap();
         assert_eq!(json["manifest"]["version"], "1.0.0");
         assert_eq!(json["shape"]["roles"][0], "provisioner");
@@ -255,9 +247,6 @@ mod tests {
     fn a_plugin_that_imports_nothing_of_use() {
         let world = "world test { export lifecycle; export configurator; }";
         let bytes = with_section(component(world, str::to_owned), SECTION, MANIFEST);
-        assert_eq!(
-            inspect(&bytes).unwrap().capabilities,
-            [Capability::Operations, Capability::Inventory]
-        );
+        assert_eq!(inspect(&bytes).unwrap().capabilities, [Capability::Operations, Capability::Inventory]);
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use wasmtime::component::{Component, HasSelf, Instance, InstancePre, Linker, Resource, ResourceTable};
 use wasmtime::{Config, Engine, Store, Trap, UpdateDeadline};
-use sha2::{Digest, Sha256};
 use wasmtime_wasi::random::Deterministic;
 use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
@@ -13,7 +13,7 @@ use wasmtime_wasi_http::WasiHttpCtx;
 use super::answers::{Answer, Vetting};
 use super::cache::Cache;
 use super::error::{CallError, Cause, LoadError};
-use super::inspect::{Inspection, inspect};
+use super::inspect::{Inspection, digest, inspect};
 use crate::bindings::emhost::plugin::types::Failure;
 use crate::bindings::exports::emhost::plugin as exports;
 use crate::capabilities::inventory::{ClusterHandle, NodeHandle};
@@ -67,13 +67,20 @@ impl Runtime {
     /// # Errors
     /// Why it can never be called.
     pub fn load(&self, bytes: &[u8]) -> Result<Plugin, LoadError> {
-        let inspection = inspect(bytes)?;
+        let known = self.cache.as_ref().and_then(|cache| cache.find(&self.engine, &digest(bytes)));
+        let (inspection, component) = match known {
+            Some((inspection, component)) => (inspection, Ok(component)),
+            None => {
+                let inspection = inspect(bytes)?;
+                let component = match &self.cache {
+                    Some(cache) => cache.compile(&self.engine, bytes, &inspection),
+                    None => Component::new(&self.engine, bytes),
+                };
+                (inspection, component)
+            }
+        };
         let name = inspection.manifest.name.clone();
         let fail = |error: wasmtime::Error| LoadError::Compile { plugin: name.clone(), reason: one_line(&format!("{error:#}"), 500) };
-        let component = match &self.cache {
-            Some(cache) => cache.load(&self.engine, bytes, &inspection.digest),
-            None => Component::new(&self.engine, bytes),
-        };
         let pre = self.linker.instantiate_pre(&component.map_err(fail)?).map_err(fail)?;
         let roles = Roles {
             lifecycle: exports::lifecycle::GuestIndices::new(&pre).map_err(fail)?,
@@ -186,7 +193,12 @@ impl Plugin {
         F: AsyncFnOnce(&mut Live<'_>) -> wasmtime::Result<Result<R, Failure>>,
     {
         let unit = node.map(|node| node.name.clone());
-        let operation = format!("{}/{}/{}", context.cluster.id, verb.role().map_or("lifecycle", super::Role::as_str), unit.as_deref().unwrap_or("cluster"));
+        let operation = format!(
+            "{}/{}/{}",
+            context.cluster.id,
+            verb.role().map_or("lifecycle", super::Role::as_str),
+            unit.as_deref().unwrap_or("cluster")
+        );
         let call = Arc::new(Call::new(context, verb, unit, operation));
         let error = |cause: Cause| self.explain(&call, cause);
         if !context.policy.has_role(verb) {
@@ -224,13 +236,8 @@ impl Plugin {
         let operation = table.push(Operation)?.rep();
         let cluster = table.push(ClusterHandle(Arc::clone(&call.cluster)))?.rep();
         let node = node.map(|node| Ok::<_, wasmtime::Error>(table.push(NodeHandle(Arc::new(node.clone())))?.rep())).transpose()?;
-        let guest = Guest {
-            call: Arc::clone(call),
-            table,
-            wasi: wasi(call),
-            http: WasiHttpCtx::new(),
-            outgoing: Outgoing::new(Arc::clone(call)),
-        };
+        let guest =
+            Guest { call: Arc::clone(call), table, wasi: wasi(call), http: WasiHttpCtx::new(), outgoing: Outgoing::new(Arc::clone(call)) };
         let mut store = Store::new(&self.engine, guest);
         store.limiter(|guest| guest);
         store.set_hostcall_fuel(call.limits.crossing);
@@ -252,17 +259,22 @@ impl Plugin {
         Ok(Live { store, instance, roles: &self.roles, operation, cluster, node })
     }
 
-    fn explain(&self, call: &Call, cause: Cause) -> CallError {
+    fn explain(&self, call: &Call, mut cause: Cause) -> CallError {
         let words = call.last_words();
         let words = story(words.trim(), &call.redactor);
         let shown = matches!(cause, Cause::Panicked(_) | Cause::Trapped(_) | Cause::Exited | Cause::TooLong(..) | Cause::Limit(_));
         let mut remarks = call.take_remarks();
-        let said = match &cause {
-            Cause::Broke { summary, .. } => Some(summary),
-            Cause::Failed { diagnostics, .. } => diagnostics.first().map(|first| &first.summary),
+        let said = match &mut cause {
+            Cause::Broke { summary, help } => Some((&*summary, help)),
+            Cause::Failed { diagnostics, .. } => diagnostics.first_mut().map(|first| (&first.summary, &mut first.help)),
             _ => None,
         };
-        remarks.retain(|remark| Some(&remark.summary) != said);
+        if let Some((summary, help)) = said {
+            // Said once, with what to do about it.
+            for remark in remarks.extract_if(.., |remark| remark.summary == *summary) {
+                *help = help.take().or(remark.help);
+            }
+        }
         CallError {
             plugin: self.name().to_owned(),
             verb: call.verb,
@@ -317,7 +329,8 @@ fn failed(mut failure: Failure, vetting: &Vetting<'_>) -> Cause {
     if let Err(why) = failure.state.vet(vetting) {
         return Cause::Answer(why);
     }
-    let diagnostics: Vec<Diagnostic> = failure.diagnostics.iter().take(50).map(|said| Diagnostic::from_plugin(said, vetting.redactor)).collect();
+    let diagnostics: Vec<Diagnostic> =
+        failure.diagnostics.iter().take(50).map(|said| Diagnostic::from_plugin(said, vetting.redactor)).collect();
     Cause::Failed {
         kind: failure.kind,
         diagnostics,
@@ -359,8 +372,12 @@ fn cause(error: &wasmtime::Error, call: &Call) -> Cause {
         Some(Trap::StackOverflow) => Cause::Limit("recursed too deep: its stack is full".to_owned()),
         Some(Trap::MemoryOutOfBounds) => Cause::Trapped("it reached outside its memory (or recursed too deep)".to_owned()),
         Some(trap) => Cause::Trapped(clean(&trap.to_string())),
-        None if root.contains("fuel allocated for hostcalls") => Cause::Limit(format!("passed more than {} MiB at once", call.limits.crossing >> 20)),
-        None if root.contains("resource table has no free keys") => Cause::Limit(format!("holds more than {} handles", call.limits.handles)),
+        None if root.contains("fuel allocated for hostcalls") => {
+            Cause::Limit(format!("passed more than {} MiB at once", call.limits.crossing >> 20))
+        }
+        None if root.contains("resource table has no free keys") => {
+            Cause::Limit(format!("holds more than {} handles", call.limits.handles))
+        }
         // What is above the root is a backtrace for whoever wrote the guest's compiler.
         None => Cause::Trapped(clean(&root)),
     }

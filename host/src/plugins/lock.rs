@@ -73,7 +73,9 @@ pub enum LockError {
     #[error("{FILE} has layout {0}, this emhost knows layout 1: use the emhost that wrote it")]
     Version(u32),
     /// The plugin was never added.
-    #[error("plugin `{name}` ({source_name}) is not in {FILE}\nlook at it with `emhost plugin inspect {source_name}`, then allow it with `emhost plugin add {source_name}`")]
+    #[error(
+        "plugin `{name}` ({source_name}) is not in {FILE}\nlook at it with `emhost plugin inspect {source_name}`, then allow it with `emhost plugin add {source_name}`"
+    )]
     Unpinned {
         /// The plugin.
         name: String,

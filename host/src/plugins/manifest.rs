@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use semver::Version;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wasmparser::{Parser, Payload};
 
@@ -33,12 +33,11 @@ const MAX_SCHEMA_DEPTH: u32 = 100;
 const MAX_PROBLEMS: usize = 100;
 
 /// What a plugin says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Short name: lower-case letters, digits and dashes.
     pub name: String,
     /// The plugin's own version, not that of the contract.
-    #[serde(serialize_with = "version_text")]
     pub version: Version,
     /// One line for people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,17 +157,12 @@ impl Manifest {
     /// Everything in which `settings` do not fit this plugin; empty when they do.
     #[must_use]
     pub fn check_settings(&self, settings: &Value) -> Vec<SettingsProblem> {
-        let problem = |pointer: &str, message: &str| SettingsProblem {
-            pointer: pointer.to_owned(),
-            message: clean(message),
-        };
+        let problem = |pointer: &str, message: &str| SettingsProblem { pointer: pointer.to_owned(), message: clean(message) };
         let Some(schema) = &self.settings else {
             return match settings.as_object() {
-                Some(settings) => settings
-                    .keys()
-                    .take(MAX_PROBLEMS)
-                    .map(|key| problem(&pointer_to("", key), "this plugin takes no settings"))
-                    .collect(),
+                Some(settings) => {
+                    settings.keys().take(MAX_PROBLEMS).map(|key| problem(&pointer_to("", key), "this plugin takes no settings")).collect()
+                }
                 None => vec![problem("", "settings are a map of names to values")],
             };
         };
@@ -189,22 +183,16 @@ impl Manifest {
     }
 
     fn from_object(object: Map<String, Value>) -> Result<Self, ManifestError> {
-        let written: Written = serde_json::from_value(Value::Object(object))
-            .map_err(|e| ManifestError::Fields(clean(&e.to_string())))?;
+        let written: Written = serde_json::from_value(Value::Object(object)).map_err(|e| ManifestError::Fields(clean(&e.to_string())))?;
 
         if !is_name(&written.name) {
             return Err(wrong(
                 "name",
-                &format!(
-                    "is `{}`: use 1 to 63 lower-case letters, digits and dashes, a letter first",
-                    clean(&written.name)
-                ),
+                &format!("is `{}`: use 1 to 63 lower-case letters, digits and dashes, a letter first", clean(&written.name)),
             ));
         }
-        let version = Some(&written.version)
-            .filter(|text| text.len() <= MAX_LINE)
-            .and_then(|text| Version::parse(text).ok())
-            .ok_or_else(|| {
+        let version =
+            Some(&written.version).filter(|text| text.len() <= MAX_LINE).and_then(|text| Version::parse(text).ok()).ok_or_else(|| {
                 let text = clean(&written.version);
                 wrong("version", &format!("is `{text}`, not like `1.2.3`"))
             })?;
@@ -216,13 +204,7 @@ impl Manifest {
         }
         check_asks(&written.asks)?;
 
-        Ok(Self {
-            name: written.name,
-            version,
-            description: written.description,
-            settings: written.settings,
-            asks: written.asks,
-        })
+        Ok(Self { name: written.name, version, description: written.description, settings: written.settings, asks: written.asks })
     }
 }
 
@@ -242,9 +224,7 @@ struct Written {
 /// plugin that links a crate twice has its manifest twice.
 fn documents(section: &[u8]) -> Result<Vec<Map<String, Value>>, ManifestError> {
     if section.len() > MAX_SECTION {
-        return Err(ManifestError::TooLarge {
-            size: section.len(),
-        });
+        return Err(ManifestError::TooLarge { size: section.len() });
     }
     let documents: Vec<_> = serde_json::Deserializer::from_slice(section)
         .into_iter()
@@ -296,9 +276,7 @@ fn check_asks(asks: &[Ask]) -> Result<(), ManifestError> {
 fn is_name(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// A person decides on these lines, so nothing in them may hide or rearrange text.
@@ -307,40 +285,25 @@ fn one_line(field: &str, text: &str) -> Result<(), ManifestError> {
         return Err(wrong(field, "is empty"));
     }
     if text.chars().count() > MAX_LINE {
-        return Err(wrong(
-            field,
-            &format!("is longer than {MAX_LINE} characters"),
-        ));
+        return Err(wrong(field, &format!("is longer than {MAX_LINE} characters")));
     }
     if text.chars().any(is_hidden) {
-        return Err(wrong(
-            field,
-            "has line breaks, control or invisible characters",
-        ));
+        return Err(wrong(field, "has line breaks, control or invisible characters"));
     }
     Ok(())
 }
 
 fn wrong(field: &str, problem: &str) -> ManifestError {
-    ManifestError::Value {
-        field: field.to_owned(),
-        problem: problem.to_owned(),
-    }
+    ManifestError::Value { field: field.to_owned(), problem: problem.to_owned() }
 }
 
 fn bad_schema(pointer: &str, problem: &str) -> ManifestError {
-    ManifestError::Schema {
-        pointer: clean(pointer),
-        problem: clean(problem),
-    }
+    ManifestError::Schema { pointer: clean(pointer), problem: clean(problem) }
 }
 
 /// Patterns run on an engine of linear time (no look-around), and nothing is ever fetched.
 fn compile(schema: &Value) -> Result<Validator, jsonschema::ValidationError<'static>> {
-    jsonschema::options()
-        .offline()
-        .with_pattern_options(PatternOptions::regex().size_limit(1 << 20))
-        .build(schema)
+    jsonschema::options().offline().with_pattern_options(PatternOptions::regex().size_limit(1 << 20)).build(schema)
 }
 
 fn check_schema(schema: &Value) -> Result<(), ManifestError> {
@@ -354,9 +317,7 @@ fn check_schema(schema: &Value) -> Result<(), ManifestError> {
         return Err(bad_schema("/$schema", problem));
     }
     Walk::over(schema)?;
-    compile(schema)
-        .map(drop)
-        .map_err(|e| bad_schema(e.instance_path().as_str(), &e.to_string()))
+    compile(schema).map(drop).map_err(|e| bad_schema(e.instance_path().as_str(), &e.to_string()))
 }
 
 /// Adds up what checking one value against a schema costs when every reference is followed, so that
@@ -373,11 +334,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn over(root: &'a Value) -> Result<(), ManifestError> {
-        let mut walk = Self {
-            root,
-            costs: HashMap::new(),
-            later: vec![(String::new(), root)],
-        };
+        let mut walk = Self { root, costs: HashMap::new(), later: vec![(String::new(), root)] };
         while let Some((at, schema)) = walk.later.pop() {
             walk.cost(at, schema, 0)?;
         }
@@ -409,11 +366,7 @@ impl<'a> Walk<'a> {
                     }
                     sum
                 }
-                (
-                    "properties" | "patternProperties" | "$defs" | "definitions" | "prefixItems",
-                    _,
-                )
-                | ("items", Value::Array(_)) => {
+                ("properties" | "patternProperties" | "$defs" | "definitions" | "prefixItems", _) | ("items", Value::Array(_)) => {
                     self.later.extend(children(&below, value));
                     1
                 }
@@ -445,15 +398,10 @@ impl<'a> Walk<'a> {
 
     fn reference(&mut self, at: &str, target: &str, depth: u32) -> Result<u64, ManifestError> {
         // Escapes are left out so that one target has one spelling.
-        let pointer = target
-            .strip_prefix('#')
-            .filter(|p| (p.is_empty() || p.starts_with('/')) && !p.contains('%'));
+        let pointer = target.strip_prefix('#').filter(|p| (p.is_empty() || p.starts_with('/')) && !p.contains('%'));
         let Some(pointer) = pointer else {
             let problem = "references stay inside the schema, like `#/$defs/name`";
-            return Err(bad_schema(
-                at,
-                &format!("refers to `{}`: {problem}", clean(target)),
-            ));
+            return Err(bad_schema(at, &format!("refers to `{}`: {problem}", clean(target))));
         };
         let Some(schema) = self.root.pointer(pointer) else {
             let problem = format!("refers to `{}`, which is not there", clean(target));
@@ -463,10 +411,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn entries<'a>(
-    at: &str,
-    object: &'a Value,
-) -> impl Iterator<Item = (String, &'a str, &'a Value)> + use<'a> {
+fn entries<'a>(at: &str, object: &'a Value) -> impl Iterator<Item = (String, &'a str, &'a Value)> + use<'a> {
     let at = at.to_owned();
     let object = object.as_object().into_iter().flatten();
     object.map(move |(key, value)| (pointer_to(&at, key), key.as_str(), value))
@@ -474,28 +419,14 @@ fn entries<'a>(
 
 fn children<'a>(at: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     match value {
-        Value::Object(_) => entries(at, value)
-            .map(|(at, _, value)| (at, value))
-            .collect(),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| (format!("{at}/{index}"), item))
-            .collect(),
+        Value::Object(_) => entries(at, value).map(|(at, _, value)| (at, value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(index, item)| (format!("{at}/{index}"), item)).collect(),
         _ => Vec::new(),
     }
 }
 
 fn pointer_to(parent: &str, key: &str) -> String {
     format!("{parent}/{}", key.replace('~', "~0").replace('/', "~1"))
-}
-
-/// For versions in JSON, which `semver` only writes with a feature of its own.
-pub(super) fn version_text<S: Serializer>(
-    version: &Version,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(version)
 }
 
 /// Control characters, and those that hide text or change its direction.
@@ -608,10 +539,7 @@ pub(super) mod tests {
             "carries no manifest: add `emhost_sdk::manifest!(\"emhost-plugin.json\")` to the \
              plugin's lib.rs, or put the JSON into a custom section named `emhost:manifest`"
         );
-        let (one, two) = (
-            r#"{"name":"a","version":"1.0.0"}"#,
-            r#"{"name":"b","version":"1.0.0"}"#,
-        );
+        let (one, two) = (r#"{"name":"a","version":"1.0.0"}"#, r#"{"name":"b","version":"1.0.0"}"#);
         let twice = |second: &str| {
             let joined = Manifest::read(&carrying(&format!("{one}{second}")));
             let apart = with_section(carrying(one), SECTION, second.as_bytes());
@@ -634,10 +562,7 @@ pub(super) mod tests {
     #[test]
     fn text_that_is_no_manifest() {
         let message = |text: &str| Manifest::read(&carrying(text)).unwrap_err().to_string();
-        assert_eq!(
-            message(""),
-            "carries a manifest that is not a JSON object: it is empty"
-        );
+        assert_eq!(message(""), "carries a manifest that is not a JSON object: it is empty");
         let not_objects = "carries a manifest that is not a JSON object: use one object, or an \
              array of objects that are merged in order";
         for text in ["[]", "7", "[{},7]", "[[{}]]"] {
@@ -645,14 +570,8 @@ pub(super) mod tests {
         }
         assert!(message("{").starts_with("carries a manifest that is not a JSON object: EOF"));
         assert!(message(&"[".repeat(60_000)).contains("recursion limit"));
-        assert_eq!(
-            message(&" ".repeat(MAX_SECTION + 1)),
-            "carries a manifest of 65537 bytes, more than the 65536 that are read"
-        );
-        assert_eq!(
-            message(r#"{"name":"x"}"#),
-            "carries a manifest with a wrong field: missing field `version`"
-        );
+        assert_eq!(message(&" ".repeat(MAX_SECTION + 1)), "carries a manifest of 65537 bytes, more than the 65536 that are read");
+        assert_eq!(message(r#"{"name":"x"}"#), "carries a manifest with a wrong field: missing field `version`");
         assert!(message(r#"{"na\u001bme":"x"}"#).contains(r"unknown field `na\u{1b}me`"));
         assert!(Manifest::read(b"\0asm").is_err());
     }
@@ -662,15 +581,9 @@ pub(super) mod tests {
         let long = "x".repeat(64);
         for name in ["", "Proxmox", "1password", "-x", "a_b", "a b", "ä", &long] {
             let message = refusal("name", json!(name));
-            assert!(
-                message.starts_with("carries a manifest whose `name` is `"),
-                "{message}"
-            );
+            assert!(message.starts_with("carries a manifest whose `name` is `"), "{message}");
         }
-        assert_eq!(
-            refusal("version", json!("1.2")),
-            "carries a manifest whose `version` is `1.2`, not like `1.2.3`"
-        );
+        assert_eq!(refusal("version", json!("1.2")), "carries a manifest whose `version` is `1.2`, not like `1.2.3`");
         assert_eq!(
             refusal("description", json!("two\nlines")),
             "carries a manifest whose `description` has line breaks, control or invisible \
@@ -681,10 +594,7 @@ pub(super) mod tests {
             refusal("asks", json!([ask("http:pve", "x"), ask("http:pve", "y")])),
             "carries a manifest whose `asks[1].grant` asks for `http:pve` a second time"
         );
-        assert_eq!(
-            refusal("asks", json!([ask("http:pve", " ")])),
-            "carries a manifest whose `asks[0].why` is empty"
-        );
+        assert_eq!(refusal("asks", json!([ask("http:pve", " ")])), "carries a manifest whose `asks[0].why` is empty");
         assert_eq!(
             refusal("asks", json!([ask(&"g".repeat(201), "x")])),
             "carries a manifest whose `asks[0].grant` is longer than 200 characters"
@@ -692,21 +602,13 @@ pub(super) mod tests {
         // A right-to-left override would show a person another sentence.
         assert!(refusal("asks", json!([ask("http:pve", "reads \u{202e}setirw")])).contains("why"));
         assert!(refusal("asks", json!([{ "grant": "http:pve" }])).contains("missing field `why`"));
-        let many: Vec<_> = (0..=MAX_ASKS)
-            .map(|n| ask(&format!("http:{n}"), "x"))
-            .collect();
-        assert_eq!(
-            refusal("asks", json!(many)),
-            "carries a manifest whose `asks` has 65 entries, more than 64"
-        );
+        let many: Vec<_> = (0..=MAX_ASKS).map(|n| ask(&format!("http:{n}"), "x")).collect();
+        assert_eq!(refusal("asks", json!(many)), "carries a manifest whose `asks` has 65 entries, more than 64");
     }
 
     #[test]
     fn what_is_printed_is_clean() {
-        let message = refusal(
-            "name",
-            json!(format!("\u{1b}[31m\u{202e}{}", "x".repeat(9000))),
-        );
+        let message = refusal("name", json!(format!("\u{1b}[31m\u{202e}{}", "x".repeat(9000))));
         assert!(message.contains(r"`\u{1b}[31m\u{202e}xxx"), "{message}");
         assert!(message.chars().count() < 400, "{message}");
     }
@@ -714,20 +616,9 @@ pub(super) mod tests {
     #[test]
     fn schemas_that_are_refused() {
         let message = |value: Value| schema(&value).unwrap_err().to_string();
-        assert_eq!(
-            message(json!(true)),
-            "carries a settings schema that cannot be used, at ``: a settings schema is an object"
-        );
-        assert!(
-            message(json!({"properties": {"x": {"type": "strng"}}})).contains("/properties/x/type")
-        );
-        for remote in [
-            "https://example.com/x.json",
-            "file:///etc/passwd",
-            "x.json",
-            "#anchor",
-            "#/$defs/a%31",
-        ] {
+        assert_eq!(message(json!(true)), "carries a settings schema that cannot be used, at ``: a settings schema is an object");
+        assert!(message(json!({"properties": {"x": {"type": "strng"}}})).contains("/properties/x/type"));
+        for remote in ["https://example.com/x.json", "file:///etc/passwd", "x.json", "#anchor", "#/$defs/a%31"] {
             assert_eq!(
                 message(json!({"items": {"$ref": remote}})),
                 format!(
@@ -767,12 +658,7 @@ pub(super) mod tests {
         chain(40, 1).unwrap();
         chain(8, 2).unwrap();
         assert!(chain(40, 2).unwrap_err().to_string().contains("multiply"));
-        assert!(
-            chain(900, 1)
-                .unwrap_err()
-                .to_string()
-                .contains("nests too deeply")
-        );
+        assert!(chain(900, 1).unwrap_err().to_string().contains("nests too deeply"));
     }
 
     #[test]
@@ -785,9 +671,7 @@ pub(super) mod tests {
             },
             "additionalProperties": { "type": "integer" },
         }));
-        let problems = manifest
-            .unwrap()
-            .check_settings(&json!({"default": {"default": {"x": "y"}}}));
+        let problems = manifest.unwrap().check_settings(&json!({"default": {"default": {"x": "y"}}}));
         assert_eq!(problems.len(), 1);
         assert_eq!(problems[0].pointer, "/default/default/x");
     }
@@ -797,18 +681,12 @@ pub(super) mod tests {
         let manifest = Manifest::parse(sample().to_string().as_bytes()).unwrap();
         assert_eq!(manifest.check_settings(&json!({ "pool": "fast" })), []);
         let problems = manifest.check_settings(&json!({ "tries": 0, "secret": "hunter2" }));
-        let texts: Vec<_> = problems
-            .iter()
-            .map(|p| (p.pointer.as_str(), p.message.as_str()))
-            .collect();
+        let texts: Vec<_> = problems.iter().map(|p| (p.pointer.as_str(), p.message.as_str())).collect();
         assert_eq!(
             texts,
             [
                 ("", "\"pool\" is a required property"),
-                (
-                    "",
-                    "Additional properties are not allowed ('secret' was unexpected)"
-                ),
+                ("", "Additional properties are not allowed ('secret' was unexpected)"),
                 ("/tries", "the value is less than the minimum of 1"),
             ]
         );
@@ -819,14 +697,8 @@ pub(super) mod tests {
     fn without_a_schema_there_are_no_settings() {
         let manifest = Manifest::parse(br#"{"name":"x","version":"1.0.0"}"#).unwrap();
         assert_eq!(manifest.check_settings(&json!({})), []);
-        assert_eq!(
-            manifest.check_settings(&json!({ "a/b": 1, "c": 2 })).len(),
-            2
-        );
-        assert_eq!(
-            manifest.check_settings(&json!({ "a/b": 1 }))[0].pointer,
-            "/a~1b"
-        );
+        assert_eq!(manifest.check_settings(&json!({ "a/b": 1, "c": 2 })).len(), 2);
+        assert_eq!(manifest.check_settings(&json!({ "a/b": 1 }))[0].pointer, "/a~1b");
         assert_eq!(manifest.check_settings(&json!(null)).len(), 1);
     }
 }

@@ -2,9 +2,7 @@
 
 use super::error::{CallError, Cause};
 use super::instances::{Live, Plugin, Uncallable};
-use crate::bindings::emhost::plugin::types::{
-    Boot, Contribution, Diagnostic, Document, Intent, Medium, Proposal, State, Step,
-};
+use crate::bindings::emhost::plugin::types::{Boot, Contribution, Diagnostic, Document, Intent, Medium, Proposal, State, Step};
 use crate::bindings::exports::emhost::plugin::addon::Stage;
 use crate::bindings::exports::emhost::plugin::distro::{Member, NodeStatus};
 use crate::bindings::exports::emhost::plugin::gpu::{Assignment, Device};
@@ -71,8 +69,8 @@ impl Plugin {
     pub async fn validate(&self, context: &Context) -> Result<Vec<Diagnostic>, CallError> {
         let settings = context.settings.to_string();
         self.call(context, Verb::Validate, None, async move |live: &mut Live<'_>| {
-                let role = live.roles.lifecycle.load(&mut live.store, &live.instance)?;
-                Ok(Ok(role.call_validate(&mut live.store, &settings).await?))
+            let role = live.roles.lifecycle.load(&mut live.store, &live.instance)?;
+            Ok(Ok(role.call_validate(&mut live.store, &settings).await?))
         })
         .await
     }
@@ -83,8 +81,8 @@ impl Plugin {
     /// Why there is no answer.
     pub async fn upgrade_state(&self, context: &Context, old: &State) -> Result<State, CallError> {
         self.call(context, Verb::UpgradeState, None, async move |live: &mut Live<'_>| {
-                let role = live.roles.lifecycle.load(&mut live.store, &live.instance)?;
-                role.call_upgrade_state(&mut live.store, old).await
+            let role = live.roles.lifecycle.load(&mut live.store, &live.instance)?;
+            role.call_upgrade_state(&mut live.store, old).await
         })
         .await
     }
@@ -161,10 +159,10 @@ impl Plugin {
     /// Why there is no answer.
     pub async fn access(&self, context: &Context, kind: &str, roles: &[String], valid_seconds: u32) -> Result<Value, CallError> {
         self.call(context, Verb::Access, None, async move |live: &mut Live<'_>| {
-                let role = live.roles.distro.as_ref().ok_or_else(|| absent("distro"))?.load(&mut live.store, &live.instance)?;
-                let (operation, cluster) = (live.operation(), live.cluster());
-                let made = role.call_access(&mut live.store, operation, cluster, kind, roles, valid_seconds).await?;
-                made.map(|handle| Ok(live.store.data().table.get(&handle)?.value.clone())).transpose_result()
+            let role = live.roles.distro.as_ref().ok_or_else(|| absent("distro"))?.load(&mut live.store, &live.instance)?;
+            let (operation, cluster) = (live.operation(), live.cluster());
+            let made = role.call_access(&mut live.store, operation, cluster, kind, roles, valid_seconds).await?;
+            made.map(|handle| Ok(live.store.data().table.get(&handle)?.value.clone())).transpose_result()
         })
         .await
     }
@@ -192,11 +190,11 @@ impl Plugin {
     /// Why there is no answer.
     pub async fn backup(&self, context: &Context, into: Box<dyn Archive>) -> Result<(), CallError> {
         self.call(context, Verb::Backup, None, async move |live: &mut Live<'_>| {
-                let role = live.roles.distro_backup.as_ref().ok_or_else(|| absent("distro-backup"))?.load(&mut live.store, &live.instance)?;
-                let archive = live.store.data_mut().table.push(ArchiveHandle::new(into))?;
-                let archive = wasmtime::component::Resource::new_borrow(archive.rep());
-                let (operation, cluster) = (live.operation(), live.cluster());
-                role.call_backup(&mut live.store, operation, cluster, archive).await
+            let role = live.roles.distro_backup.as_ref().ok_or_else(|| absent("distro-backup"))?.load(&mut live.store, &live.instance)?;
+            let archive = live.store.data_mut().table.push(ArchiveHandle::new(into))?;
+            let archive = wasmtime::component::Resource::new_borrow(archive.rep());
+            let (operation, cluster) = (live.operation(), live.cluster());
+            role.call_backup(&mut live.store, operation, cluster, archive).await
         })
         .await
     }
@@ -207,11 +205,11 @@ impl Plugin {
     /// Why there is no answer.
     pub async fn restore(&self, context: &Context, source: Box<dyn Archive>, state: Option<&State>) -> Result<Step, CallError> {
         self.call(context, Verb::Restore, None, async move |live: &mut Live<'_>| {
-                let role = live.roles.distro_backup.as_ref().ok_or_else(|| absent("distro-backup"))?.load(&mut live.store, &live.instance)?;
-                let archive = live.store.data_mut().table.push(ArchiveHandle::new(source))?;
-                let archive = wasmtime::component::Resource::new_borrow(archive.rep());
-                let (operation, cluster) = (live.operation(), live.cluster());
-                role.call_restore(&mut live.store, operation, cluster, archive, state).await
+            let role = live.roles.distro_backup.as_ref().ok_or_else(|| absent("distro-backup"))?.load(&mut live.store, &live.instance)?;
+            let archive = live.store.data_mut().table.push(ArchiveHandle::new(source))?;
+            let archive = wasmtime::component::Resource::new_borrow(archive.rep());
+            let (operation, cluster) = (live.operation(), live.cluster());
+            role.call_restore(&mut live.store, operation, cluster, archive, state).await
         })
         .await
     }

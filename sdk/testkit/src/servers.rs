@@ -152,10 +152,13 @@ impl HttpServer {
 
     /// Starts one that answers each request at once.
     pub async fn start(certificate: Option<&Certificate>, handler: impl Fn(Received) -> Response<Body> + Send + Sync + 'static) -> Self {
-        Self::start_async(certificate, Arc::new(move |request| {
-            let response = handler(request);
-            Box::pin(async move { response })
-        }))
+        Self::start_async(
+            certificate,
+            Arc::new(move |request| {
+                let response = handler(request);
+                Box::pin(async move { response })
+            }),
+        )
         .await
     }
 
@@ -169,7 +172,9 @@ impl HttpServer {
             let chain = vec![CertificateDer::from_pem_slice(certificate.pem.as_bytes()).expect("a certificate")];
             let key = PrivateKeyDer::from_pem_slice(certificate.key.as_bytes()).expect("a key");
             let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("protocols");
-            tokio_rustls::TlsAcceptor::from(Arc::new(config.with_no_client_auth().with_single_cert(chain, key).expect("a certificate with its key")))
+            tokio_rustls::TlsAcceptor::from(Arc::new(
+                config.with_no_client_auth().with_single_cert(chain, key).expect("a certificate with its key"),
+            ))
         });
         let scheme = if acceptor.is_some() { "https" } else { "http" };
         let log = Arc::clone(&received);
@@ -200,13 +205,21 @@ impl HttpServer {
     }
 }
 
-async fn serve(request: Request<hyper::body::Incoming>, handler: &Handler, log: &Mutex<Vec<Received>>) -> Result<Response<Body>, std::convert::Infallible> {
+async fn serve(
+    request: Request<hyper::body::Incoming>,
+    handler: &Handler,
+    log: &Mutex<Vec<Received>>,
+) -> Result<Response<Body>, std::convert::Infallible> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
     let received = Received {
         method: parts.method.to_string(),
         path: parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
-        headers: parts.headers.iter().map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect(),
+        headers: parts
+            .headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect(),
         body,
     };
     log.lock().unwrap_or_else(PoisonError::into_inner).push(received.clone());

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use emhost::bindings::emhost::plugin::types::{Intent, Step};
 use emhost::capabilities::journal::{Change, Journal, Outcome};
@@ -141,7 +141,11 @@ async fn demo(emhost: &Path) -> Result {
             }
         }
     }
-    let authorized = server.received().iter().filter(|request| request.header("authorization").is_some_and(|value| value.contains("PVEAPIToken"))).count();
+    let authorized = server
+        .received()
+        .iter()
+        .filter(|request| request.header("authorization").is_some_and(|value| value.contains("PVEAPIToken")))
+        .count();
     println!("  {authorized} of {} requests arrived with the token, which the plugin never saw", server.received().len());
 
     title("5. denied: the other right was not granted");

@@ -48,7 +48,11 @@ pub fn run(session: &Session<'_>, _: &Arguments) -> Result<(), Failed> {
     }
     session.ui.heading("built in");
     for name in builtin_names() {
-        let described = Reference::Builtin(name.to_owned()).read(&session.folder).ok().and_then(|bytes| inspect(&bytes).ok()).and_then(|inspection| inspection.manifest.description);
+        let described = Reference::Builtin(name.to_owned())
+            .read(&session.folder)
+            .ok()
+            .and_then(|bytes| inspect(&bytes).ok())
+            .and_then(|inspection| inspection.manifest.description);
         session.ui.field(name, described.as_deref().unwrap_or_default());
     }
     if refused.is_empty() { Ok(()) } else { Err(Failed { exit: Exit::Refused, diagnostics: refused }) }

@@ -109,8 +109,10 @@ fn decide(session: &Session<'_>, inspection: &Inspection, again: &str, grants: V
     let name = &inspection.manifest.name;
     match session.ui.ask(&format!("Grant all of this to `{name}`?")) {
         Some(true) => Ok(asked),
-        Some(false) => Err(Failed::new(Exit::Stopped, "plugin/declined", format!("nothing was granted to `{name}`, and nothing was changed"))
-            .help(format!("to grant only some of it, run `{again} --grant …`"))),
+        Some(false) => {
+            Err(Failed::new(Exit::Stopped, "plugin/declined", format!("nothing was granted to `{name}`, and nothing was changed"))
+                .help(format!("to grant only some of it, run `{again} --grant …`")))
+        }
         None => {
             let each: Vec<String> = asked.iter().map(|grant| format!("--grant {grant}")).collect();
             Err(Failed::new(Exit::Refused, "plugin/undecided", format!("`{name}` asks for rights, and nobody is there to decide"))

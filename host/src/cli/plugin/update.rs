@@ -30,7 +30,8 @@ pub fn run(session: &Session<'_>, arguments: Arguments) -> Result<(), Failed> {
     let Some(was) = lock.plugins.get(&name).cloned() else {
         let known: Vec<&str> = lock.plugins.keys().map(String::as_str).collect();
         let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
-        return Err(Failed::new(Exit::Input, "plugin/unknown", format!("{FILE} has no plugin `{name}`; {known}")).help("add one with `emhost plugin add`"));
+        return Err(Failed::new(Exit::Input, "plugin/unknown", format!("{FILE} has no plugin `{name}`; {known}"))
+            .help("add one with `emhost plugin add`"));
     };
     let source = arguments.source.map(|text| text.parse::<Reference>()).transpose()?.unwrap_or_else(|| was.source.clone());
     let (bytes, inspection) = super::look(session, &source)?;
@@ -60,7 +61,10 @@ pub fn run(session: &Session<'_>, arguments: Arguments) -> Result<(), Failed> {
         match session.ui.ask(question) {
             Some(true) => grants.clone_from(&asked),
             Some(false) => return Err(Failed::new(Exit::Stopped, "plugin/declined", format!("`{name}` stays as it was pinned"))),
-            None => return Err(Failed::new(Exit::Refused, "plugin/undecided", format!("`{name}` changed, and nobody is there to decide")).help(format!("accept it with `{again} --yes`, or with `{again} --grant …` for some of what it asks"))),
+            None => {
+                return Err(Failed::new(Exit::Refused, "plugin/undecided", format!("`{name}` changed, and nobody is there to decide"))
+                    .help(format!("accept it with `{again} --yes`, or with `{again} --grant …` for some of what it asks")));
+            }
         }
     }
     grants.retain(|grant| !arguments.revoked.contains(grant));

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use wasmparser::PrimitiveValType;
-use wasmparser::component_types::{
-    ComponentAnyTypeId, ComponentEntityType, ComponentFuncType, ComponentValType,
-};
+use wasmparser::component_types::{ComponentAnyTypeId, ComponentEntityType, ComponentFuncType, ComponentValType};
 use wit_parser::{Function, Type};
 
 use super::component::{Component, Extern, items};
@@ -30,35 +28,16 @@ impl<'a, T> Layer<'a, T> {
         Self::unlabelled(primitive.to_string(), [])
     }
 
-    pub(super) fn unlabelled(
-        word: impl Into<Cow<'static, str>>,
-        parts: impl IntoIterator<Item = Option<T>>,
-    ) -> Self {
-        Self {
-            word: word.into(),
-            name: None,
-            parts: parts.into_iter().map(|part| ("".into(), part)).collect(),
-        }
+    pub(super) fn unlabelled(word: impl Into<Cow<'static, str>>, parts: impl IntoIterator<Item = Option<T>>) -> Self {
+        Self { word: word.into(), name: None, parts: parts.into_iter().map(|part| ("".into(), part)).collect() }
     }
 
-    pub(super) fn labelled(
-        word: &'static str,
-        name: Option<&'a str>,
-        parts: impl Iterator<Item = (&'a str, Option<T>)>,
-    ) -> Self {
-        Self {
-            word: word.into(),
-            name,
-            parts: parts.map(|(label, part)| (label.into(), part)).collect(),
-        }
+    pub(super) fn labelled(word: &'static str, name: Option<&'a str>, parts: impl Iterator<Item = (&'a str, Option<T>)>) -> Self {
+        Self { word: word.into(), name, parts: parts.map(|(label, part)| (label.into(), part)).collect() }
     }
 
     pub(super) fn resource(word: &'static str, resource: Cow<'a, str>) -> Self {
-        Self {
-            word: word.into(),
-            name: None,
-            parts: vec![(resource, None)],
-        }
+        Self { word: word.into(), name: None, parts: vec![(resource, None)] }
     }
 
     /// What a part of it is called, if the labels of its parts mean something.
@@ -112,11 +91,7 @@ pub(super) struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     pub(super) fn of(component: &'a Component) -> Vec<String> {
-        let mut comparison = Self {
-            theirs: component,
-            ours: &OURS,
-            found: Vec::new(),
-        };
+        let mut comparison = Self { theirs: component, ours: &OURS, found: Vec::new() };
         for import in &component.imports {
             comparison.import(import);
         }
@@ -150,13 +125,7 @@ impl<'a> Comparison<'a> {
                     let theirs = &self.theirs.types[id];
                     self.function(&place, theirs, ours);
                 }
-                (
-                    ComponentEntityType::Type {
-                        created: ComponentAnyTypeId::Resource(_),
-                        ..
-                    },
-                    _,
-                ) if !interface.types.contains_key(item) => {
+                (ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(_), .. }, _) if !interface.types.contains_key(item) => {
                     self.report(format!("{place}: not a resource of contract {CONTRACT}"));
                 }
                 (ComponentEntityType::Type { .. }, _) => {}
@@ -197,19 +166,13 @@ impl<'a> Comparison<'a> {
             self.report(format!("{place}: is {is}, contract {CONTRACT} says {says}"));
         }
         let params = theirs.params.iter();
-        let their_params: Vec<_> = params
-            .map(|(n, ty)| (n.as_str().into(), Some(*ty)))
-            .collect();
+        let their_params: Vec<_> = params.map(|(n, ty)| (n.as_str().into(), Some(*ty))).collect();
         let params = ours.params.iter();
-        let our_params: Vec<_> = params
-            .map(|p| (p.name.as_str().into(), Some(p.ty)))
-            .collect();
+        let our_params: Vec<_> = params.map(|p| (p.name.as_str().into(), Some(p.ty))).collect();
         self.parts(place, "parameter", &their_params, &our_params);
         if !self.fits(theirs.result, ours.result) {
             let (returns, says) = self.both(theirs.result, ours.result);
-            self.report(format!(
-                "{place}: returns {returns}, contract {CONTRACT} says {says}"
-            ));
+            self.report(format!("{place}: returns {returns}, contract {CONTRACT} says {says}"));
         }
     }
 
@@ -224,9 +187,7 @@ impl<'a> Comparison<'a> {
         for (label, _) in theirs {
             if !ours.iter().any(|(other, _)| label == other) {
                 let label = clean(label);
-                self.report(format!(
-                    "{place}: has a {word} `{label}` that contract {CONTRACT} does not know"
-                ));
+                self.report(format!("{place}: has a {word} `{label}` that contract {CONTRACT} does not know"));
             }
         }
         for (label, our_type) in ours {
@@ -236,9 +197,7 @@ impl<'a> Comparison<'a> {
             };
             if !self.fits(*their_type, *our_type) {
                 let (is, says) = self.both(*their_type, *our_type);
-                self.report(format!(
-                    "{place}: {word} `{label}` is {is}, contract {CONTRACT} says {says}"
-                ));
+                self.report(format!("{place}: {word} `{label}` is {is}, contract {CONTRACT} says {says}"));
             }
         }
         let theirs: Vec<_> = theirs.iter().map(|(label, _)| label).collect();

@@ -6,8 +6,7 @@ use std::collections::HashMap;
 
 use semver::Version;
 use wasmparser::component_types::{
-    ComponentAnyTypeId, ComponentDefinedType, ComponentDefinedTypeId, ComponentEntityType,
-    ComponentItem, ComponentValType, ResourceId,
+    ComponentAnyTypeId, ComponentDefinedType, ComponentDefinedTypeId, ComponentEntityType, ComponentItem, ComponentValType, ResourceId,
 };
 use wasmparser::names::{ComponentName, ComponentNameKind};
 use wasmparser::types::Types;
@@ -17,15 +16,7 @@ use super::compare::{Layer, Side};
 use super::{ContractError, PACKAGE, clean, not_component};
 
 /// Packages of WASI 0.2 that the host knows. Knowing is not granting.
-const WASI: [&str; 7] = [
-    "cli",
-    "clocks",
-    "filesystem",
-    "http",
-    "io",
-    "random",
-    "sockets",
-];
+const WASI: [&str; 7] = ["cli", "clocks", "filesystem", "http", "io", "random", "sockets"];
 
 /// How deep components may lie in each other, and how deep types may. The parser recurses over the
 /// latter without a limit of its own.
@@ -49,16 +40,9 @@ pub(super) struct InterfaceName {
 
 impl Extern {
     fn new(name: &str, item: &ComponentItem) -> Self {
-        let interface = InterfaceName::parse(name, item.version_suffix.as_deref())
-            .filter(|_| matches!(item.ty, ComponentEntityType::Instance(_)));
-        Self {
-            name: clean(&format!(
-                "{name}{}",
-                item.version_suffix.as_deref().unwrap_or_default()
-            )),
-            interface,
-            item: item.clone(),
-        }
+        let interface =
+            InterfaceName::parse(name, item.version_suffix.as_deref()).filter(|_| matches!(item.ty, ComponentEntityType::Instance(_)));
+        Self { name: clean(&format!("{name}{}", item.version_suffix.as_deref().unwrap_or_default())), interface, item: item.clone() }
     }
 
     /// The interface of our own package it is, if it is one.
@@ -72,10 +56,7 @@ impl Extern {
 
     pub(super) fn is_wasi(&self) -> bool {
         self.interface.as_ref().is_some_and(|name| {
-            let known = name
-                .package
-                .strip_prefix("wasi:")
-                .is_some_and(|package| WASI.contains(&package));
+            let known = name.package.strip_prefix("wasi:").is_some_and(|package| WASI.contains(&package));
             let version = name.version.as_ref();
             known && version.is_some_and(|v| (v.major, v.minor) == (0, 2) && v.pre.is_empty())
         })
@@ -142,10 +123,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Component, ContractError> {
 /// opened by 0x41 or 0x42, and in another one 0x01 comes before it, so there are at most as many
 /// levels as such pairs. Other data may look the same and only makes the answer larger.
 fn type_nesting(section: &[u8]) -> usize {
-    section
-        .windows(2)
-        .filter(|pair| matches!(pair, [0x01, 0x41 | 0x42]))
-        .count()
+    section.windows(2).filter(|pair| matches!(pair, [0x01, 0x41 | 0x42])).count()
 }
 
 /// A validated component.
@@ -158,21 +136,10 @@ pub(super) struct Component {
 
 impl Component {
     fn new(types: Types, imports: &[&str], exports: &[&str]) -> Self {
-        let imports: Vec<_> = imports
-            .iter()
-            .filter_map(|name| Some(Extern::new(name, types.component_item_for_import(name)?)))
-            .collect();
-        let exports: Vec<_> = exports
-            .iter()
-            .filter_map(|name| Some(Extern::new(name, types.component_item_for_export(name)?)))
-            .collect();
+        let imports: Vec<_> = imports.iter().filter_map(|name| Some(Extern::new(name, types.component_item_for_import(name)?))).collect();
+        let exports: Vec<_> = exports.iter().filter_map(|name| Some(Extern::new(name, types.component_item_for_export(name)?))).collect();
         let names = Names::learn(&types, imports.iter().chain(&exports));
-        Self {
-            types,
-            imports,
-            exports,
-            names,
-        }
+        Self { types, imports, exports, names }
     }
 }
 
@@ -187,25 +154,16 @@ struct Names {
 
 impl Names {
     fn learn<'a>(types: &Types, externs: impl Iterator<Item = &'a Extern>) -> Self {
-        let mut names = Self {
-            defined: HashMap::new(),
-            resources: HashMap::new(),
-        };
+        let mut names = Self { defined: HashMap::new(), resources: HashMap::new() };
         for item in externs {
             let owner = item.our_name().unwrap_or(&item.name);
             for (name, item) in items(types, item) {
                 match item.ty {
-                    ComponentEntityType::Type {
-                        created: ComponentAnyTypeId::Resource(resource),
-                        ..
-                    } => {
+                    ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(resource), .. } => {
                         let resource = names.resources.entry(resource.resource());
                         resource.or_insert_with(|| format!("{owner}.{name}"));
                     }
-                    ComponentEntityType::Type {
-                        referenced,
-                        created,
-                    } => {
+                    ComponentEntityType::Type { referenced, created } => {
                         let name = names.of(types, referenced).unwrap_or(name).to_owned();
                         names.defined.insert(created, name);
                     }
@@ -218,18 +176,12 @@ impl Names {
 
     fn of(&self, types: &Types, id: ComponentAnyTypeId) -> Option<&str> {
         // Names only serve messages, so a chain longer than any compiler makes may end nameless.
-        std::iter::successors(Some(id), |id| types.peel_alias(*id))
-            .take(32)
-            .find_map(|id| self.defined.get(&id))
-            .map(String::as_str)
+        std::iter::successors(Some(id), |id| types.peel_alias(*id)).take(32).find_map(|id| self.defined.get(&id)).map(String::as_str)
     }
 }
 
 /// What an imported or exported instance holds.
-pub(super) fn items<'a>(
-    types: &'a Types,
-    instance: &Extern,
-) -> impl Iterator<Item = (&'a str, &'a ComponentItem)> + use<'a> {
+pub(super) fn items<'a>(types: &'a Types, instance: &Extern) -> impl Iterator<Item = (&'a str, &'a ComponentItem)> + use<'a> {
     let exports = match instance.item.ty {
         ComponentEntityType::Instance(id) => Some(&types[id].exports),
         _ => None,
@@ -259,36 +211,20 @@ impl Side for Component {
             }
             ComponentDefinedType::Variant(variant) => {
                 let cases = variant.cases.iter();
-                Layer::labelled(
-                    "variant",
-                    name,
-                    cases.map(|(n, case)| (n.as_str(), case.ty)),
-                )
+                Layer::labelled("variant", name, cases.map(|(n, case)| (n.as_str(), case.ty)))
             }
-            ComponentDefinedType::Enum(cases) => {
-                Layer::labelled("enum", name, cases.iter().map(|n| (n.as_str(), None)))
-            }
-            ComponentDefinedType::Flags(flags) => {
-                Layer::labelled("flags", name, flags.iter().map(|n| (n.as_str(), None)))
-            }
+            ComponentDefinedType::Enum(cases) => Layer::labelled("enum", name, cases.iter().map(|n| (n.as_str(), None))),
+            ComponentDefinedType::Flags(flags) => Layer::labelled("flags", name, flags.iter().map(|n| (n.as_str(), None))),
             ComponentDefinedType::Own(id) => Layer::resource("own", resource(id.resource())),
             ComponentDefinedType::Borrow(id) => Layer::resource("borrow", resource(id.resource())),
-            ComponentDefinedType::List { element, .. } => {
-                Layer::unlabelled("list", [Some(*element)])
-            }
+            ComponentDefinedType::List { element, .. } => Layer::unlabelled("list", [Some(*element)]),
             ComponentDefinedType::Option { ty, .. } => Layer::unlabelled("option", [Some(*ty)]),
-            ComponentDefinedType::Result { ok, err, .. } => {
-                Layer::unlabelled("result", [*ok, *err])
+            ComponentDefinedType::Result { ok, err, .. } => Layer::unlabelled("result", [*ok, *err]),
+            ComponentDefinedType::Tuple(tuple) => Layer::unlabelled("tuple", tuple.types.iter().copied().map(Some)),
+            ComponentDefinedType::Map { key, value, .. } => Layer::unlabelled("map", [Some(*key), Some(*value)]),
+            ComponentDefinedType::FixedLengthList { element, length, .. } => {
+                Layer::unlabelled(format!("list of {length}"), [Some(*element)])
             }
-            ComponentDefinedType::Tuple(tuple) => {
-                Layer::unlabelled("tuple", tuple.types.iter().copied().map(Some))
-            }
-            ComponentDefinedType::Map { key, value, .. } => {
-                Layer::unlabelled("map", [Some(*key), Some(*value)])
-            }
-            ComponentDefinedType::FixedLengthList {
-                element, length, ..
-            } => Layer::unlabelled(format!("list of {length}"), [Some(*element)]),
             ComponentDefinedType::Future { ty, .. } => Layer::unlabelled("future", [*ty]),
             ComponentDefinedType::Stream { ty, .. } => Layer::unlabelled("stream", [*ty]),
         }

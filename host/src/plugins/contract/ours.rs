@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use semver::Version;
 use wasmparser::PrimitiveValType;
-use wit_parser::{
-    Handle, Interface, PackageId, Resolve, SourceMap, Type, TypeDefKind, TypeId, TypeOwner,
-};
+use wit_parser::{Handle, Interface, PackageId, Resolve, SourceMap, Type, TypeDefKind, TypeId, TypeOwner};
 
 use super::CONTRACT;
 use super::compare::{Layer, Side};
@@ -35,10 +33,7 @@ pub(super) struct Contract {
 }
 
 impl Contract {
-    #[expect(
-        clippy::expect_used,
-        reason = "the text is compiled in and a test parses it: no input can make this fail"
-    )]
+    #[expect(clippy::expect_used, reason = "the text is compiled in and a test parses it: no input can make this fail")]
     fn parse() -> Self {
         let mut sources = SourceMap::new();
         for (path, text) in WIT {
@@ -46,15 +41,9 @@ impl Contract {
         }
         let group = sources.parse().map_err(|(_, error)| error);
         let mut resolve = Resolve::new();
-        let package = resolve
-            .push_group(group.expect("our own WIT parses"))
-            .expect("our own WIT resolves");
+        let package = resolve.push_group(group.expect("our own WIT parses")).expect("our own WIT resolves");
         let version = Version::parse(CONTRACT).expect("our own version is one");
-        Self {
-            version,
-            resolve,
-            package,
-        }
+        Self { version, resolve, package }
     }
 
     pub(super) fn interface(&self, name: &str) -> Option<&Interface> {
@@ -119,11 +108,7 @@ impl Contract {
             TypeDefKind::Type(ty) => self.layer(*ty),
             TypeDefKind::Record(record) => {
                 let fields = record.fields.iter();
-                Layer::labelled(
-                    "record",
-                    name,
-                    fields.map(|f| (f.name.as_str(), Some(f.ty))),
-                )
+                Layer::labelled("record", name, fields.map(|f| (f.name.as_str(), Some(f.ty))))
             }
             TypeDefKind::Variant(variant) => {
                 let cases = variant.cases.iter();
@@ -138,19 +123,13 @@ impl Contract {
                 Layer::labelled("flags", name, flags.map(|f| (f.name.as_str(), None)))
             }
             TypeDefKind::Handle(Handle::Own(id)) => Layer::resource("own", self.place(*id).into()),
-            TypeDefKind::Handle(Handle::Borrow(id)) => {
-                Layer::resource("borrow", self.place(*id).into())
-            }
+            TypeDefKind::Handle(Handle::Borrow(id)) => Layer::resource("borrow", self.place(*id).into()),
             TypeDefKind::List(ty) => Layer::unlabelled("list", [Some(*ty)]),
             TypeDefKind::Option(ty) => Layer::unlabelled("option", [Some(*ty)]),
             TypeDefKind::Result(result) => Layer::unlabelled("result", [result.ok, result.err]),
-            TypeDefKind::Tuple(tuple) => {
-                Layer::unlabelled("tuple", tuple.types.iter().copied().map(Some))
-            }
+            TypeDefKind::Tuple(tuple) => Layer::unlabelled("tuple", tuple.types.iter().copied().map(Some)),
             TypeDefKind::Map(key, value) => Layer::unlabelled("map", [Some(*key), Some(*value)]),
-            TypeDefKind::FixedLengthList(ty, length) => {
-                Layer::unlabelled(format!("list of {length}"), [Some(*ty)])
-            }
+            TypeDefKind::FixedLengthList(ty, length) => Layer::unlabelled(format!("list of {length}"), [Some(*ty)]),
             TypeDefKind::Future(ty) => Layer::unlabelled("future", [*ty]),
             TypeDefKind::Stream(ty) => Layer::unlabelled("stream", [*ty]),
             TypeDefKind::Resource | TypeDefKind::Unknown => Layer::unlabelled(kind.as_str(), []),

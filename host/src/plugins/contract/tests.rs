@@ -45,12 +45,7 @@ pub fn plugin() -> Vec<u8> {
 /// The message for a plugin whose author replaced a text in one place of the contract.
 #[track_caller]
 fn refusal(from: &str, to: &str) -> String {
-    assert_eq!(
-        WIT.iter()
-            .map(|(_, text)| text.matches(from).count())
-            .sum::<usize>(),
-        1
-    );
+    assert_eq!(WIT.iter().map(|(_, text)| text.matches(from).count()).sum::<usize>(), 1);
     let component = component(WORLD, |text| text.replace(from, to));
     check(&component).unwrap_err().to_string()
 }
@@ -58,9 +53,7 @@ fn refusal(from: &str, to: &str) -> String {
 fn at_version(version: &str, world: &str, edit: impl Fn(&str) -> String) -> Vec<u8> {
     let package = format!("package emhost:plugin@{version};");
     let edit = |text: &str| edit(&text.replace("@since(version = 0.1.0)", ""));
-    component(world, |text| {
-        edit(&text.replace("package emhost:plugin@0.1.0;", &package))
-    })
+    component(world, |text| edit(&text.replace("package emhost:plugin@0.1.0;", &package)))
 }
 
 fn wit_folder() -> (Resolve, PackageId) {
@@ -79,17 +72,10 @@ fn what_is_compiled_in_is_the_contract() {
     let ours = &OURS.resolve.packages[OURS.package];
     assert_eq!(ours.name, package.name);
     let sorted = |names: Vec<&String>| names.into_iter().cloned().collect::<BTreeSet<_>>();
-    assert_eq!(
-        sorted(ours.interfaces.keys().collect()),
-        sorted(package.interfaces.keys().collect()),
-    );
+    assert_eq!(sorted(ours.interfaces.keys().collect()), sorted(package.interfaces.keys().collect()),);
 
     let host = &resolve.worlds[package.worlds["host"]];
-    let names = |keys: Vec<_>| -> BTreeSet<String> {
-        keys.into_iter()
-            .map(|key| resolve.name_world_key(key))
-            .collect()
-    };
+    let names = |keys: Vec<_>| -> BTreeSet<String> { keys.into_iter().map(|key| resolve.name_world_key(key)).collect() };
     let exported = names(host.exports.keys().collect());
     let expected = Role::ALL.map(Role::as_str).into_iter().chain([LIFECYCLE]);
     let full = |name: &str| format!("{PACKAGE}/{name}@{CONTRACT}");
@@ -114,15 +100,8 @@ fn a_plugin_of_this_contract() {
     let shape = check(&component(&world, str::to_owned)).unwrap();
     assert_eq!(shape.roles, [Role::BootSource, Role::Gpu]);
     assert_eq!(shape.contract, Version::new(0, 1, 0));
-    assert_eq!(
-        shape.exports,
-        ["boot-source", "gpu", "lifecycle"].map(|i| format!("emhost:plugin/{i}@0.1.0"))
-    );
-    assert!(
-        shape
-            .imports
-            .contains(&"emhost:plugin/secrets@0.1.0".to_owned())
-    );
+    assert_eq!(shape.exports, ["boot-source", "gpu", "lifecycle"].map(|i| format!("emhost:plugin/{i}@0.1.0")));
+    assert!(shape.imports.contains(&"emhost:plugin/secrets@0.1.0".to_owned()));
     assert!(shape.imports.is_sorted());
 }
 
@@ -133,9 +112,7 @@ fn versions() {
         assert_eq!(shape.contract.to_string(), fine);
     }
     assert_eq!(
-        check(&at_version("0.2.0", WORLD, str::to_owned))
-            .unwrap_err()
-            .to_string(),
+        check(&at_version("0.2.0", WORLD, str::to_owned)).unwrap_err().to_string(),
         "built for contract 0.2.0, this emhost speaks 0.1.0: rebuild the plugin against \
          contract 0.1, or use an emhost that speaks 0.2"
     );
@@ -143,14 +120,9 @@ fn versions() {
         let error = check(&at_version(other, WORLD, str::to_owned)).unwrap_err();
         assert!(matches!(error, ContractError::Version { .. }), "{error}");
     }
-    let unversioned = |text: &str| {
-        text.replace("@0.1.0;", ";")
-            .replace("@since(version = 0.1.0)", "")
-    };
+    let unversioned = |text: &str| text.replace("@0.1.0;", ";").replace("@since(version = 0.1.0)", "");
     assert_eq!(
-        check(&component(WORLD, unversioned))
-            .unwrap_err()
-            .to_string(),
+        check(&component(WORLD, unversioned)).unwrap_err().to_string(),
         "uses `emhost:plugin/types` without a version: build it against the WIT of \
          emhost:plugin@0.1.0"
     );
@@ -165,31 +137,18 @@ fn functions_come_and_go() {
 
     let newer = |text: &str| {
         let text = text.replace("enabled: func", "flush: func(); enabled: func");
-        text.replace(
-            "id: func() -> string;\n    /// The plugin's",
-            "foo: func();\n    /// ",
-        )
+        text.replace("id: func() -> string;\n    /// The plugin's", "foo: func();\n    /// ")
     };
     assert_eq!(
-        check(&at_version("0.1.5", WORLD, newer))
-            .unwrap_err()
-            .to_string(),
+        check(&at_version("0.1.5", WORLD, newer)).unwrap_err().to_string(),
         "does not fit contract 0.1.0:\n\
          \x20 log.flush: not a function of contract 0.1.0\n\
          \x20 operations.operation.foo: not a function of contract 0.1.0"
     );
 
-    let exports_more = |text: &str| {
-        text.replace(
-            "  /// Every machine that carries",
-            "  extra: func();\n  /// ",
-        )
-    };
+    let exports_more = |text: &str| text.replace("  /// Every machine that carries", "  extra: func();\n  /// ");
     check(&at_version("0.1.5", WORLD, exports_more)).unwrap();
-    assert_eq!(
-        refusal("  owned: func(\n", "  owning: func(\n"),
-        "does not fit contract 0.1.0:\n  provisioner: does not export `owned`"
-    );
+    assert_eq!(refusal("  owned: func(\n", "  owning: func(\n"), "does not fit contract 0.1.0:\n  provisioner: does not export `owned`");
 }
 
 #[test]
@@ -209,15 +168,9 @@ fn interfaces_come_and_go() {
     check(&exports).unwrap();
 
     let imports = component(&WORLD.replace("import log", "import gpu"), str::to_owned);
-    assert_eq!(
-        check(&imports).unwrap_err().to_string(),
-        "does not fit contract 0.1.0:\n  gpu: is for plugins to export, not to import"
-    );
+    assert_eq!(check(&imports).unwrap_err().to_string(), "does not fit contract 0.1.0:\n  gpu: is for plugins to export, not to import");
     let exports = component(&WORLD.replace("import log", "export log"), str::to_owned);
-    assert_eq!(
-        check(&exports).unwrap_err().to_string(),
-        "does not fit contract 0.1.0:\n  log: is the host's, a plugin cannot export it"
-    );
+    assert_eq!(check(&exports).unwrap_err().to_string(), "does not fit contract 0.1.0:\n  log: is the host's, a plugin cannot export it");
 }
 
 #[test]
@@ -230,10 +183,7 @@ fn types_that_differ() {
          \x20 types.action: lacks the field `reason`"
     );
     assert_eq!(
-        refusal(
-            action,
-            "    fields: list<field-change>,\n    reason: string,"
-        ),
+        refusal(action, "    fields: list<field-change>,\n    reason: string,"),
         "does not fit contract 0.1.0:\n  types.action: has its fields in another order"
     );
     assert_eq!(
@@ -261,36 +211,24 @@ fn types_that_differ() {
 #[test]
 fn functions_that_differ() {
     assert_eq!(
-        refusal(
-            "upgrade-state: func(old: state)",
-            "upgrade-state: func(old: list<u8>)"
-        ),
+        refusal("upgrade-state: func(old: state)", "upgrade-state: func(old: list<u8>)"),
         "does not fit contract 0.1.0:\n  lifecycle.upgrade-state: parameter `old` is \
          `list<u8>`, contract 0.1.0 says `state`"
     );
     assert_eq!(
-        refusal(
-            "validate: func(settings: json)",
-            "validate: func(config: json, strict: bool)"
-        ),
+        refusal("validate: func(settings: json)", "validate: func(config: json, strict: bool)"),
         "does not fit contract 0.1.0:\n\
          \x20 lifecycle.validate: has a parameter `config` that contract 0.1.0 does not know\n\
          \x20 lifecycle.validate: has a parameter `strict` that contract 0.1.0 does not know\n\
          \x20 lifecycle.validate: lacks the parameter `settings`"
     );
     assert_eq!(
-        refusal(
-            "ephemeral: func(value: list<u8>) -> secret",
-            "ephemeral: func(value: list<u8>)"
-        ),
+        refusal("ephemeral: func(value: list<u8>) -> secret", "ephemeral: func(value: list<u8>)"),
         "does not fit contract 0.1.0:\n  secrets.ephemeral: returns nothing, contract 0.1.0 \
          says `own<secrets.secret>`"
     );
     assert_eq!(
-        refusal(
-            "reveal: func(secret: borrow<secret>)",
-            "reveal: func(secret: secret)"
-        ),
+        refusal("reveal: func(secret: borrow<secret>)", "reveal: func(secret: secret)"),
         "does not fit contract 0.1.0:\n  reveal.reveal: parameter `secret` is \
          `own<secrets.secret>`, contract 0.1.0 says `borrow<secrets.secret>`"
     );
@@ -304,15 +242,9 @@ fn functions_that_differ() {
         "does not fit contract 0.1.0:\n  log.file: not a resource of contract 0.1.0"
     );
     let resource = WORLD.replace("import log", "import mine");
-    let resource = component(
-        &format!("interface mine {{ resource secret; }} {resource}"),
-        |text| {
-            text.replace(
-                "interface reveal {\n  use secrets",
-                "interface reveal {\n  use mine",
-            )
-        },
-    );
+    let resource = component(&format!("interface mine {{ resource secret; }} {resource}"), |text| {
+        text.replace("interface reveal {\n  use secrets", "interface reveal {\n  use mine")
+    });
     assert_eq!(
         check(&resource).unwrap_err().to_string(),
         "does not fit contract 0.1.0:\n\
@@ -325,10 +257,7 @@ fn functions_that_differ() {
 /// Names of types are for people; only what is in them matters.
 #[test]
 fn a_type_by_another_name() {
-    let renamed = |text: &str| {
-        text.replace("field-change", "field-edit")
-            .replace("json", "doc")
-    };
+    let renamed = |text: &str| text.replace("field-change", "field-edit").replace("json", "doc");
     check(&component(WORLD, renamed)).unwrap();
     // Also when something else is wrong.
     let and_more = |text: &str| renamed(text).replace("    note,\n", "    note,\n    hint,\n");
@@ -337,8 +266,7 @@ fn a_type_by_another_name() {
         "does not fit contract 0.1.0:\n  types.severity: has a case `hint` that contract 0.1.0 \
          does not know"
     );
-    let changed =
-        |text: &str| renamed(text).replace("sensitive: bool,\n  }\n\n  record", "}\n\n  record");
+    let changed = |text: &str| renamed(text).replace("sensitive: bool,\n  }\n\n  record", "}\n\n  record");
     assert_eq!(
         check(&component(WORLD, changed)).unwrap_err().to_string(),
         "does not fit contract 0.1.0:\n  types.action: field `fields` is `list<field-edit>`, \
@@ -361,19 +289,10 @@ fn imports_from_elsewhere() {
         let component = component(&format!("{world}\n{package}"), str::to_owned);
         check(&component)
     };
-    let foreign = with(
-        "package acme:foo@1.0.0 { interface bar { f: func(); } }",
-        "acme:foo/bar@1.0.0",
-    );
-    assert_eq!(
-        foreign.unwrap_err().to_string(),
-        "imports `acme:foo/bar@1.0.0`, which emhost does not provide"
-    );
+    let foreign = with("package acme:foo@1.0.0 { interface bar { f: func(); } }", "acme:foo/bar@1.0.0");
+    assert_eq!(foreign.unwrap_err().to_string(), "imports `acme:foo/bar@1.0.0`, which emhost does not provide");
     let function = with("", "ask: func()");
-    assert_eq!(
-        function.unwrap_err().to_string(),
-        "imports `ask`, which emhost does not provide"
-    );
+    assert_eq!(function.unwrap_err().to_string(), "imports `ask`, which emhost does not provide");
     for (package, known) in [
         ("wasi:io@0.2.6", true),
         ("wasi:http@0.2.0", true),
@@ -393,10 +312,7 @@ fn imports_from_elsewhere() {
 
 #[test]
 fn components_that_are_no_plugins() {
-    let no_role = component(
-        "world test { import log; export lifecycle; }",
-        str::to_owned,
-    );
+    let no_role = component("world test { import log; export lifecycle; }", str::to_owned);
     assert_eq!(
         check(&no_role).unwrap_err().to_string(),
         "fills no role: export at least one of configurator, boot-source, gpu, provisioner, \
@@ -411,10 +327,7 @@ fn components_that_are_no_plugins() {
             .ends_with("addon (it exports `storage`, unknown to contract 0.1.0)")
     );
     let unrelated = component("world test { export run: func(); }", str::to_owned);
-    assert!(matches!(
-        check(&unrelated),
-        Err(ContractError::NoRole { .. })
-    ));
+    assert!(matches!(check(&unrelated), Err(ContractError::NoRole { .. })));
     let no_lifecycle = component("world test { export boot-source; }", str::to_owned);
     assert_eq!(
         check(&no_lifecycle).unwrap_err().to_string(),
@@ -427,16 +340,10 @@ fn components_that_are_no_plugins() {
 fn files_that_are_no_components() {
     let message = |bytes: &[u8]| check(bytes).unwrap_err().to_string();
     assert_eq!(message(b""), "is not a WebAssembly component (it is empty)");
-    assert_eq!(
-        message(b"#!/bin/sh"),
-        "is not a WebAssembly component (its first bytes are not those of one)"
-    );
+    assert_eq!(message(b"#!/bin/sh"), "is not a WebAssembly component (its first bytes are not those of one)");
     assert!(message(b"\0asm\x01\0\0\0").starts_with("is a core WebAssembly module, not a"));
     assert!(message(b"\x7fELF\x02\x01\x01").starts_with("is precompiled machine code"));
-    assert_eq!(
-        message(&vec![0; MAX_SIZE + 1]),
-        "is 268435457 bytes large, more than the 268435456 that are read"
-    );
+    assert_eq!(message(&vec![0; MAX_SIZE + 1]), "is 268435457 bytes large, more than the 268435456 that are read");
 }
 
 #[test]
@@ -461,10 +368,7 @@ fn no_flipped_bit_makes_the_parser_panic() {
             damaged[bit / 8] ^= 1 << (bit % 8);
         }
         if let Err(error) = check(&damaged) {
-            assert!(
-                !error.to_string().contains("the parser failed"),
-                "{random:x}"
-            );
+            assert!(!error.to_string().contains("the parser failed"), "{random:x}");
         }
     }
 }
@@ -480,10 +384,7 @@ fn types_nested_too_deeply() {
     };
     assert!(nested(MAX_TYPE_NESTING).starts_with("fills no role"));
     for levels in [MAX_TYPE_NESTING + 2, 1_000_000] {
-        assert_eq!(
-            nested(levels),
-            "is not a WebAssembly component (its types nest too deeply)"
-        );
+        assert_eq!(nested(levels), "is not a WebAssembly component (its types nest too deeply)");
     }
 }
 
@@ -496,10 +397,7 @@ fn packages_that_use_each_other() {
         \x04\0\x01t\x03\0\0\x01i\x01\x01r\x01\x01x\x02\x04\0\x01r\x03\0\x03\x0a\x16\x01\0\
         \x11wasi:http/a@0.2.0\x05\x02\x06\x06\x01\x03\0\x01\x01r\x07\x0f\x01B\x02\x02\x03\x02\
         \x01\x03\x04\0\x01r\x03\0\0\x0a\x14\x01\0\x0fwasi:io/b@0.2.0\x05\x04";
-    assert!(matches!(
-        check(component),
-        Err(ContractError::NoRole { .. })
-    ));
+    assert!(matches!(check(component), Err(ContractError::NoRole { .. })));
 }
 
 #[test]
@@ -508,10 +406,7 @@ fn components_nested_too_deeply() {
     for _ in 0..=MAX_NESTING {
         component = [COMPONENT, &section(4, &component)].concat();
     }
-    assert_eq!(
-        check(&component).unwrap_err().to_string(),
-        "is not a WebAssembly component (its components nest too deeply)"
-    );
+    assert_eq!(check(&component).unwrap_err().to_string(), "is not a WebAssembly component (its components nest too deeply)");
 }
 
 #[test]

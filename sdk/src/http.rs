@@ -209,7 +209,7 @@ pub fn request(method: &Method, authority: &str, path: &str, headers: &[(&str, &
             Trouble::Request(match error {
                 HeaderError::Forbidden => format!("header `{name}` is the host's to set"),
                 HeaderError::InvalidSyntax => format!("header `{name}` is malformed"),
-                other => format!("header `{name}`: {other:?}"),
+                HeaderError::Immutable => format!("header `{name}` cannot be set any more"),
             })
         })?;
     }

@@ -134,17 +134,21 @@ async fn damaged_entries_are_made_anew() {
 /// A whole entry of another plugin under this one's name.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_of_another_plugin_is_made_anew() {
+    let (_outer, elsewhere) = folder();
+    load(&elsewhere, &fs::read(emhost_tests::guest("demo")).expect("a component"));
+    let foreign = entry(&elsewhere);
     let (_outer, folder) = folder();
-    load(&folder, &other());
-    let foreign = entry(&folder);
-    let bytes = fs::read(&foreign).expect("readable");
-    fs::remove_file(&foreign).expect("mine");
     load(&folder, &noop());
     let file = entry(&folder);
-    fs::write(&file, &bytes).expect("writable");
-    let swapped = identity(&file);
-    load(&folder, &noop());
-    assert_ne!(identity(&file), swapped);
+    // The other's code alone, and the other's code with what is known about it.
+    for ends in [&["cwasm"][..], &["cwasm", "json"]] {
+        for end in ends {
+            fs::copy(foreign.with_extension(end), file.with_extension(end)).expect("writable");
+        }
+        let swapped = identity(&file);
+        runs(load(&folder, &noop())).await;
+        assert_ne!(identity(&file), swapped, "{ends:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

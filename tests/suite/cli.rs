@@ -168,13 +168,9 @@ fn json_is_one_object_per_line() {
     for arguments in [&["--json", "plugin", "inspect", "noop"][..], &["--json", "plugin", "inspect", "nope"], &["plugin", "list", "--json"]]
     {
         let ran = place.emhost(arguments);
-        let last = ran
-            .out
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
-            .inspect(|line| assert!(line["event"].is_string()))
-            .last();
-        let last = last.expect("a line");
+        let lines: Vec<serde_json::Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert!(lines.iter().all(|line| line["event"].is_string()));
+        let last = lines.last().expect("a line");
         assert_eq!((last["event"].as_str(), last["exit"].as_i64()), (Some("summary"), Some(ran.exit.into())));
         assert_eq!(ran.err, "");
     }

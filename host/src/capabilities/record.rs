@@ -359,14 +359,14 @@ fn redact(value: &mut Json, redactor: &Redactor) {
         Json::Array(items) => items.iter_mut().for_each(|item| redact(item, redactor)),
         Json::Object(fields) => {
             // Bytes: masked as such and at their length, so that they still are what they were.
-            if let (1, Some(Json::String(text))) = (fields.len(), fields.get_mut("base64")) {
-                if let Ok(bytes) = STANDARD.decode(text.as_str()) {
-                    let mut mask = redactor.stream();
-                    let mut clean = mask.push(&bytes);
-                    clean.extend(mask.finish());
-                    *text = STANDARD.encode(clean);
-                    return;
-                }
+            if let (1, Some(Json::String(text))) = (fields.len(), fields.get_mut("base64"))
+                && let Ok(bytes) = STANDARD.decode(text.as_str())
+            {
+                let mut mask = redactor.stream();
+                let mut clean = mask.push(&bytes);
+                clean.extend(mask.finish());
+                *text = STANDARD.encode(clean);
+                return;
             }
             let taken = std::mem::take(fields);
             for (key, mut field) in taken {

@@ -68,16 +68,15 @@ impl Runtime {
     /// Why it can never be called.
     pub fn load(&self, bytes: &[u8]) -> Result<Plugin, LoadError> {
         let known = self.cache.as_ref().and_then(|cache| cache.find(&self.engine, &digest(bytes)));
-        let (inspection, component) = match known {
-            Some((inspection, component)) => (inspection, Ok(component)),
-            None => {
-                let inspection = inspect(bytes)?;
-                let component = match &self.cache {
-                    Some(cache) => cache.compile(&self.engine, bytes, &inspection),
-                    None => Component::new(&self.engine, bytes),
-                };
-                (inspection, component)
-            }
+        let (inspection, component) = if let Some((inspection, component)) = known {
+            (inspection, Ok(component))
+        } else {
+            let inspection = inspect(bytes)?;
+            let component = match &self.cache {
+                Some(cache) => cache.compile(&self.engine, bytes, &inspection),
+                None => Component::new(&self.engine, bytes),
+            };
+            (inspection, component)
         };
         let name = inspection.manifest.name.clone();
         let fail = |error: wasmtime::Error| LoadError::Compile { plugin: name.clone(), reason: one_line(&format!("{error:#}"), 500) };

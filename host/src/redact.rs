@@ -704,10 +704,11 @@ pub fn one_line(text: &str, max: usize) -> String {
 }
 
 /// Characters that act on a terminal, or are there without being seen.
-fn deceives(c: char) -> bool {
+pub(crate) fn deceives(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{61c}' | '\u{200b}'..='\u{200f}'       // zero width, direction marks
+            '\u{ad}' | '\u{34f}' | '\u{180e}'         // soft hyphen, joiner, vowel separator
+            | '\u{61c}' | '\u{200b}'..='\u{200f}'     // zero width, direction marks
             | '\u{2028}'..='\u{202e}'                 // line and paragraph separators, bidi embeddings and overrides
             | '\u{2060}'..='\u{206f}'                 // invisible operators, bidi isolates
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}'    // byte order mark, annotations

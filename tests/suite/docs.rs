@@ -28,3 +28,9 @@ fn every_file_named_in_the_docs_exists() {
     }
     assert!(named > 40, "only {named} names were found: is this test still looking?");
 }
+
+#[test]
+fn the_smallest_provisioner_is_under_60_lines() {
+    let noop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/noop/src/lib.rs");
+    assert!(std::fs::read_to_string(noop).expect("the plugin").lines().count() < 60);
+}

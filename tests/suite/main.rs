@@ -1,6 +1,7 @@
 //! The integration tests: what plugins can and cannot do, through the real sandbox and binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
+mod archives;
 mod cache;
 mod cli;
 mod docs;

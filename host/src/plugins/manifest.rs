@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wasmparser::{Parser, Payload};
 
+use crate::redact::{self, deceives};
+
 /// Name of the custom section.
 pub const SECTION: &str = "emhost:manifest";
 
@@ -287,7 +289,7 @@ fn one_line(field: &str, text: &str) -> Result<(), ManifestError> {
     if text.chars().count() > MAX_LINE {
         return Err(wrong(field, &format!("is longer than {MAX_LINE} characters")));
     }
-    if text.chars().any(is_hidden) {
+    if text.chars().any(deceives) {
         return Err(wrong(field, "has line breaks, control or invisible characters"));
     }
     Ok(())
@@ -429,29 +431,9 @@ fn pointer_to(parent: &str, key: &str) -> String {
     format!("{parent}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Control characters, and those that hide text or change its direction.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 /// Text of a plugin made fit to print: on one line, with nothing hidden, and not endless.
 pub(super) fn clean(text: &str) -> String {
-    let mut cleaned = String::new();
-    for (index, c) in text.chars().enumerate() {
-        if index == MAX_LINE {
-            cleaned.push('…');
-            break;
-        }
-        if is_hidden(c) {
-            cleaned.extend(c.escape_unicode());
-        } else {
-            cleaned.push(c);
-        }
-    }
-    cleaned
+    redact::one_line(text, MAX_LINE)
 }
 
 #[cfg(test)]

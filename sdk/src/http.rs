@@ -184,6 +184,7 @@ impl Trouble {
                 ErrorCode::HttpResponseBodySize(_) => {
                     Failure::invalid("http/too-large", format!("slot `{slot}`: the answer is larger than the host allows"))
                 }
+                ErrorCode::TlsProtocolError => Failure::unavailable("http/failed", format!("slot `{slot}`: TLS failed")),
                 ErrorCode::ConnectionRefused => Failure::unavailable("http/failed", format!("slot `{slot}`: connection refused")),
                 ErrorCode::ConnectionTimeout => Failure::unavailable("http/failed", format!("slot `{slot}`: no answer in time")),
                 ErrorCode::DestinationNotFound => {

@@ -147,8 +147,8 @@ async fn nobody_there() {
     let kit = probe().url("pve", &format!("https://{}", plain.address)).load();
     let error = Call(&kit).look(json!([get("/")])).await.expect_err("no TLS");
     assert_snapshot!(told(&error, &[]), @"
-    error[http/failed] plugin `probe`, provisioner.observe of `cp-1`: slot `pve`: ErrorCode::TlsProtocolError
-    note[http/failed] slot `pve`: TLS failed: received corrupt message of type InvalidContentType
+    error[http/failed] plugin `probe`, provisioner.observe of `cp-1`: slot `pve`: TLS failed
+    note[http/failed] slot `pve`: TLS failed: what answers there does not speak TLS
       help: check `url:` of slot `pve` in site.yaml
     ");
 

@@ -246,6 +246,7 @@ fn of_tls(error: &rustls::Error) -> Trouble {
     let rustls::Error::InvalidCertificate(certificate) = error else {
         return match error {
             rustls::Error::AlertReceived(alert) => Trouble::Protocol(of_alert(&format!("{alert:?}"))),
+            rustls::Error::InvalidMessage(_) => Trouble::Protocol("what answers there does not speak TLS".to_owned()),
             other => Trouble::Protocol(other.to_string()),
         };
     };

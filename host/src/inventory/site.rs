@@ -135,7 +135,8 @@ impl Site {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(text).map_err(|error| SiteError::Parse { file: file.to_owned(), message: error.to_string() })
+        serde_saphyr::from_str(text)
+            .map_err(|error| SiteError::Parse { file: file.to_owned(), message: crate::inventory::yaml_error(&error) })
     }
 
     fn read(folder: &Path, name: &str) -> Result<Option<Self>, SiteError> {

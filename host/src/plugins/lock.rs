@@ -209,7 +209,7 @@ impl Lock {
         };
         let mut text = String::new();
         file.take(LARGEST).read_to_string(&mut text).map_err(LockError::Read)?;
-        let lock: Self = serde_saphyr::from_str(&text).map_err(|error| LockError::Parse(error.to_string()))?;
+        let lock: Self = serde_saphyr::from_str(&text).map_err(|error| LockError::Parse(crate::inventory::yaml_error(&error)))?;
         if lock.version == 1 { Ok(lock) } else { Err(LockError::Version(lock.version)) }
     }
 

@@ -111,6 +111,15 @@ impl Redactor {
         StreamMasker { index: self.index(), held: Zeroizing::default(), starts: Vec::new(), covered: 0, open: Vec::new() }
     }
 
+    /// The bytes with what was found masked, for those that are there whole.
+    #[must_use]
+    pub fn masked(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut stream = self.stream();
+        let mut masked = stream.push(bytes);
+        masked.extend(stream.finish());
+        masked
+    }
+
     fn knows(&self, name: &str, value: &[u8]) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.secrets.iter().any(|secret| secret.is(name, value))

@@ -131,20 +131,7 @@ impl Call {
 
     /// Asks the policy; a refusal is remembered and shown whatever the guest makes of it.
     pub(crate) fn allow(&self, need: &Need<'_>) -> Result<(), Refusal> {
-        self.policy.check(self.verb, need).map_err(|refusal| {
-            let refusal = self.fit(&refusal);
-            self.refused(&refusal);
-            refusal
-        })
-    }
-
-    /// What the guest wrote (a name, a method) is in a refusal, so it is cleaned like its words.
-    fn fit(&self, refusal: &Refusal) -> Refusal {
-        Refusal {
-            summary: self.shown(&refusal.summary, 500),
-            help: refusal.help.as_deref().map(|help| story(help, &self.redactor)),
-            broke_rule: refusal.broke_rule,
-        }
+        self.policy.check(self.verb, need).map_err(|refusal| self.refused(refusal))
     }
 
     /// A text of the guest's, fit to be shown. Cut only after it was redacted: half a secret is not found.
@@ -152,12 +139,16 @@ impl Call {
         one_line(&self.redactor.text(text), most)
     }
 
-    pub(crate) fn refused(&self, refusal: &Refusal) {
-        let refusal = &self.fit(refusal);
+    /// Remembers a refusal and gives it back as it may be shown: what the guest wrote (a name, a method)
+    /// is in it, so it is cleaned like the guest's words.
+    pub(crate) fn refused(&self, mut refusal: Refusal) -> Refusal {
+        refusal.summary = self.shown(&refusal.summary, 500);
+        refusal.help = refusal.help.map(|help| story(&help, &self.redactor));
         self.remark(Diagnostic::note("host/refused", &refusal.summary).help(refusal.help.clone()));
         if refusal.broke_rule {
             lock(&self.broken).get_or_insert_with(|| refusal.clone());
         }
+        refusal
     }
 
     /// A refusal that the guest cannot be told about: the call ends with it.
@@ -169,40 +160,32 @@ impl Call {
     /// Takes the one change of this step and writes it down.
     pub(crate) fn begin_change(&self, request: &str) -> Result<u64, Refusal> {
         if self.changed.swap(true, Ordering::SeqCst) {
-            let refusal = Refusal {
-                summary: format!(
-                    "one change per step: {} already made one, and `{}` is another",
-                    self.verb,
-                    one_line(&self.redactor.text(request), 200)
-                ),
-                help: Some(format!("this is a fault of plugin `{}`: report it to its author", self.policy.plugin())),
+            return Err(self.refused(Refusal {
+                summary: format!("one change per step: {} already made one, and `{}` is another", self.verb, self.shown(request, 200)),
+                help: Some(self.policy.fault()),
                 broke_rule: true,
-            };
-            self.refused(&refusal);
-            return Err(refusal);
+            }));
         }
         let change = Change {
             plugin: self.policy.plugin().to_owned(),
             verb: self.verb.to_string(),
             unit: self.unit.clone(),
             operation: self.operation.clone(),
-            request: one_line(&self.redactor.text(request), 1000),
+            request: self.shown(request, 1000),
         };
         self.journal.before(&change).map_err(|error| {
-            let refusal = Refusal {
+            self.refused(Refusal {
                 summary: format!("the change was not made because it could not be journaled: {error}"),
                 help: Some("make room for the journal, then run the command again".to_owned()),
                 broke_rule: false,
-            };
-            self.refused(&refusal);
-            refusal
+            })
         })
     }
 
     /// Writes down how the change ended.
     pub(crate) fn end_change(&self, number: u64, outcome: &Outcome) {
         let outcome = match outcome {
-            Outcome::Unknown(reason) => &Outcome::Unknown(one_line(&self.redactor.text(reason), 500)),
+            Outcome::Unknown(reason) => &Outcome::Unknown(self.shown(reason, 500)),
             answered @ Outcome::Answered(_) => answered,
         };
         if let Err(error) = self.journal.after(number, outcome) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{Buf, BufMut, Bytes};
 use http::uri::PathAndQuery;
 use serde::{Deserialize, Serialize};
+use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
@@ -21,7 +22,6 @@ use super::tls::{self, Trouble, Trust};
 use crate::bindings::emhost::plugin::grpc::{self, Metadata, Reply, Status};
 use crate::diagnostic::Diagnostic;
 use crate::keys::ClientIdentity;
-use crate::redact::one_line;
 
 /// An open channel. A replayed one leads nowhere.
 pub struct Channel {
@@ -96,7 +96,7 @@ fn of_tonic(call: &Call, slot: &str, error: &tonic::Status) -> Status {
             "a server that asks for a client certificate, or does not accept this client's, may close the connection like this".to_owned()
         };
         let help = help.or_else(|| matches!(trouble, Trouble::Other(_)).then(refused));
-        call.remark(Diagnostic::note("grpc/failed", &explained).help(help));
+        call.remark(Diagnostic::note("grpc/failed", call.shown(&explained, 500)).help(help));
         message = explained;
         code = Code::Unavailable;
     }
@@ -104,9 +104,7 @@ fn of_tonic(call: &Call, slot: &str, error: &tonic::Status) -> Status {
 }
 
 fn refuse(call: &Call, summary: String, help: Option<String>) -> Status {
-    let refusal = Refusal { summary, help, broke_rule: false };
-    call.refused(&refusal);
-    denied(&refusal)
+    denied(&call.refused(Refusal { summary, help, broke_rule: false }))
 }
 
 /// How the two sides of a channel prove themselves.
@@ -184,8 +182,9 @@ async fn connect(call: &Call, slot: &Slot, node: Option<&str>, proof: Proof) -> 
     };
     let trouble = |trouble: &Trouble| {
         let (explained, help) = trouble.explain(name);
-        call.remark(Diagnostic::note("grpc/failed", one_line(&call.redactor.text(&explained), 500)).help(help));
-        status(Code::Unavailable, one_line(&call.redactor.text(&explained), 500))
+        let explained = call.shown(&explained, 500);
+        call.remark(Diagnostic::note("grpc/failed", &explained).help(help));
+        status(Code::Unavailable, explained)
     };
     // Resolved here, so that the address is checked before anything is dialled.
     let addresses = slots::resolve(&host, port).await.map_err(|error| trouble(&Trouble::Name(error.to_string())))?;
@@ -241,8 +240,13 @@ fn metadata(map: &MetadataMap) -> Vec<Metadata> {
         .collect()
 }
 
-fn client(call: &Call, channel: &tonic::transport::Channel) -> tonic::client::Grpc<tonic::transport::Channel> {
-    tonic::client::Grpc::new(channel.clone()).max_decoding_message_size(call.limits.grpc_message)
+/// A client on the channel, once it takes a call.
+async fn client(call: &Call, slot: &str, live: Option<tonic::transport::Channel>) -> Result<Grpc<tonic::transport::Channel>, Status> {
+    let live = live.ok_or_else(|| status(Code::Internal, "the channel leads nowhere"))?;
+    let mut client = Grpc::new(live).max_decoding_message_size(call.limits.grpc_message);
+    let ready = client.ready().await;
+    ready.map_err(|error| of_tonic(call, slot, &tonic::Status::from_error(Box::new(error))))?;
+    Ok(client)
 }
 
 #[derive(Serialize, Deserialize)]
@@ -398,13 +402,8 @@ impl grpc::HostChannel for Guest {
                         path: PathAndQuery,
                         asked: Asked<'_>| {
             let answer = call.tape.exchange("grpc.unary", &asked, async {
-                let Some(live) = live else { return Err(status(Code::Internal, "the channel leads nowhere")) };
-                let mut client = client(call, &live);
-                let going = async {
-                    client.ready().await.map_err(|error| tonic::Status::from_error(Box::new(error)))?;
-                    client.unary(request, path, RawCodec).await
-                };
-                let response = going.await.map_err(|error| of_tonic(call, slot, &error))?;
+                let response = client(call, slot, live).await?.unary(request, path, RawCodec).await;
+                let response = response.map_err(|error| of_tonic(call, slot, &error))?;
                 let (headers, message, _) = response.into_parts();
                 Ok(Taped::new(&Reply { message: message.to_vec(), headers: metadata(&headers), trailers: Vec::new() }))
             });
@@ -429,13 +428,8 @@ impl grpc::HostChannel for Guest {
                         asked: Asked<'_>| {
             let mut stream = None;
             let opened = call.tape.exchange("grpc.server-stream", &asked, async {
-                let Some(live) = live else { return Err(status(Code::Internal, "the channel leads nowhere")) };
-                let mut client = client(call, &live);
-                let going = async {
-                    client.ready().await.map_err(|error| tonic::Status::from_error(Box::new(error)))?;
-                    client.server_streaming(request, path, RawCodec).await
-                };
-                stream = Some(going.await.map_err(|error| of_tonic(call, slot, &error))?.into_inner());
+                let response = client(call, slot, live).await?.server_streaming(request, path, RawCodec).await;
+                stream = Some(response.map_err(|error| of_tonic(call, slot, &error))?.into_inner());
                 Ok(())
             });
             let opened = opened.await?;

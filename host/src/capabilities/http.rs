@@ -71,13 +71,8 @@ impl Checked {
 }
 
 fn check(call: &Call, method: &Method, uri: &Uri) -> Result<Checked, Refusal> {
-    let refuse = |summary: String, help: Option<String>| {
-        let refusal = Refusal { summary, help, broke_rule: false };
-        call.refused(&refusal);
-        refusal
-    };
-    let fault = || format!("this is a fault of plugin `{}`: report it to its author", call.policy.plugin());
-    let shown = one_line(&call.redactor.text(&uri.to_string()), 200);
+    let refuse = |summary: String, help: Option<String>| call.refused(Refusal { summary, help, broke_rule: false });
+    let shown = call.shown(&uri.to_string(), 200);
     let host = uri.host().unwrap_or_default();
     let slot = host.strip_suffix(DOMAIN).filter(|slot| super::policy::is_name(slot));
     let authority_is_plain = uri.authority().is_some_and(|authority| authority.as_str() == host);
@@ -94,10 +89,10 @@ fn check(call: &Call, method: &Method, uri: &Uri) -> Result<Checked, Refusal> {
         lower != "." && lower != ".."
     }) && !path.contains('\\');
     if !plain {
-        return Err(refuse(format!("`{shown}` has `.` or `..` in its path"), Some(fault())));
+        return Err(refuse(format!("`{shown}` has `.` or `..` in its path"), Some(call.policy.fault())));
     }
     if matches!(*method, Method::CONNECT | Method::TRACE) {
-        return Err(refuse(format!("method {method} is never sent"), Some(fault())));
+        return Err(refuse(format!("method {method} is never sent"), Some(call.policy.fault())));
     }
     let change = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     call.allow(&Need::Http { slot, change })?;
@@ -116,9 +111,7 @@ async fn exchange(call: &Arc<Call>, request: Request<WasiBody>, options: Option<
         Ok(()) => check(call, &parts.method, &parts.uri),
         Err(error) => {
             let help = format!("one call of plugin `{}` may not use more: report it to its author", call.policy.plugin());
-            let refusal = Refusal { summary: error.to_string(), help: Some(help), broke_rule: true };
-            call.refused(&refusal);
-            Err(refusal)
+            Err(call.refused(Refusal { summary: error.to_string(), help: Some(help), broke_rule: true }))
         }
     };
     let Ok(checked) = checked else {
@@ -132,8 +125,7 @@ async fn exchange(call: &Arc<Call>, request: Request<WasiBody>, options: Option<
         deny(body).await;
         return Err(Error::HttpRequestBodySize(Some(most)));
     }
-    let _waiting =
-        call.waiting(format!("slot `{}` to answer {} {}", checked.slot, checked.method, one_line(&call.redactor.text(&checked.path), 120)));
+    let _waiting = call.waiting(format!("slot `{}` to answer {} {}", checked.slot, checked.method, call.shown(&checked.path, 120)));
     let number = if checked.change {
         match call.begin_change(&format!("{} {}", checked.method, checked.url())) {
             Ok(number) => Some(number),
@@ -159,7 +151,7 @@ async fn exchange(call: &Arc<Call>, request: Request<WasiBody>, options: Option<
         );
     }
     answered.map_err(|failed| {
-        call.remark(Diagnostic::note("http/failed", one_line(&call.redactor.text(&failed.message), 500)).help(failed.help.clone()));
+        call.remark(Diagnostic::note("http/failed", call.shown(&failed.message, 500)).help(failed.help.clone()));
         failed.error(&call.redactor)
     })
 }
@@ -361,21 +353,17 @@ fn limited(body: WasiBody, most: u64) -> impl Stream<Item = Result<Bytes, Box<dy
 /// The answer as the guest may see it: nothing of the host's own, no credential, and bounded.
 fn received(call: &Arc<Call>, checked: &Checked, response: Response<reqwest::Body>, masks: &[Redactor]) -> Response<WasiBody> {
     let (parts, body) = response.into_parts();
-    let mask = |bytes: &[u8]| {
-        masks.iter().fold(bytes.to_vec(), |bytes, mask| {
-            let mut stream = mask.stream();
-            let mut out = stream.push(&bytes);
-            out.extend(stream.finish());
-            out
-        })
-    };
+    let mask = |bytes: &[u8]| masks.iter().fold(bytes.to_vec(), |bytes, mask| mask.masked(&bytes));
     let mut headers = HeaderMap::new();
     for (name, value) in &parts.headers {
         if let Ok(value) = HeaderValue::from_bytes(&mask(value.as_bytes())) {
             headers.append(name, value);
         }
     }
-    headers.retain_allowed();
+    let reserved: Vec<HeaderName> = headers.keys().filter(|name| is_reserved(name)).cloned().collect();
+    for name in reserved {
+        headers.remove(&name);
+    }
     let reason = parts.extensions.get::<hyper::ext::ReasonPhrase>();
     if let Some(reason) = reason.and_then(|reason| HeaderValue::from_bytes(&mask(reason.as_bytes())).ok()) {
         headers.insert(HeaderName::from_static(REASON), reason);
@@ -398,19 +386,6 @@ fn received(call: &Arc<Call>, checked: &Checked, response: Response<reqwest::Bod
     *response.status_mut() = parts.status;
     *response.headers_mut() = headers;
     response
-}
-
-trait RetainAllowed {
-    fn retain_allowed(&mut self);
-}
-
-impl RetainAllowed for HeaderMap {
-    fn retain_allowed(&mut self) {
-        let reserved: Vec<HeaderName> = self.keys().filter(|name| is_reserved(name)).cloned().collect();
-        for name in reserved {
-            self.remove(&name);
-        }
-    }
 }
 
 struct Receiving<B> {
@@ -534,7 +509,7 @@ async fn taped(
     let answer = call.tape.exchange("http", &request, going).await;
     match answer.map_err(|error| {
         // Not what was recorded: nothing the guest does after this means anything.
-        call.refused(&Refusal { summary: error.to_string(), help: None, broke_rule: true });
+        call.refused(Refusal { summary: error.to_string(), help: None, broke_rule: true });
         Failed::new(FailedKind::Other, error.to_string())
     })? {
         TapedAnswer::Failed(failed) => Err(failed),

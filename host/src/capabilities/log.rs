@@ -10,7 +10,6 @@ use super::call::{Call, Guest};
 use super::events::Event;
 use crate::bindings::emhost::plugin::log::{self, Level};
 use crate::bindings::emhost::plugin::types::Attribute;
-use crate::redact::one_line;
 
 /// The longest message that is shown.
 const MESSAGE: usize = 4000;
@@ -30,12 +29,8 @@ fn write(call: &Call, level: Level, message: &str, fields: &[Attribute]) {
     call.say(Event::Log {
         source: call.source(),
         level: name(level),
-        message: one_line(&call.redactor.text(message), MESSAGE),
-        fields: fields
-            .iter()
-            .take(FIELDS)
-            .map(|field| (one_line(&call.redactor.text(&field.key), 80), one_line(&call.redactor.text(&field.value), MESSAGE)))
-            .collect(),
+        message: call.shown(message, MESSAGE),
+        fields: fields.iter().take(FIELDS).map(|field| (call.shown(&field.key, 80), call.shown(&field.value, MESSAGE))).collect(),
     });
 }
 

@@ -8,7 +8,6 @@ use super::call::Guest;
 use super::events::Event;
 use crate::bindings::emhost::plugin::{operations, types};
 use crate::diagnostic::Diagnostic;
-use crate::redact::one_line;
 
 /// The handle on the running call; all it leads to is in [`super::Call`].
 pub struct Operation;
@@ -37,7 +36,7 @@ impl operations::HostOperation for Guest {
         call.tape.note("operation.progress", &(call.shown(&activity, 200), percent))?;
         call.say(Event::Progress {
             source: call.source(),
-            activity: one_line(&call.redactor.text(&activity), 200),
+            activity: call.shown(&activity, 200),
             percent: percent.map(|percent| percent.min(100)),
         });
         Ok(())

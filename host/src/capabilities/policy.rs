@@ -433,7 +433,7 @@ impl Policy {
         let Some(role) = verb.role() else {
             return Err(Refusal {
                 summary: format!("{verb} runs without any grant, so `{wanted}` is refused"),
-                help: Some(format!("this is a fault of plugin `{plugin}`: report it to its author")),
+                help: Some(self.fault()),
                 broke_rule: true,
             });
         };
@@ -458,7 +458,7 @@ impl Policy {
                 Reach::Reads => format!("{verb} works from its arguments alone, and tried to use `{wanted}`"),
                 _ => format!("{verb} may not create anything, and tried to use `{wanted}`"),
             };
-            let mut help = format!("this is a fault of plugin `{plugin}`: report it to its author");
+            let mut help = self.fault();
             if let Need::GrpcCall { slot, method, .. } = need {
                 use fmt::Write;
                 // Writing to a string cannot fail.
@@ -495,6 +495,11 @@ impl Policy {
         let read = Grant::GrpcRead(slot.to_owned(), Pattern(method.to_owned()));
         let holds = |grants: &[Grant]| grants.iter().any(|have| have.covers(&read));
         !(holds(&self.asked) && holds(&self.granted))
+    }
+
+    /// What to do about a plugin that does what no plugin may.
+    pub fn fault(&self) -> String {
+        format!("this is a fault of plugin `{}`: report it to its author", self.plugin)
     }
 
     /// The plugin's name.

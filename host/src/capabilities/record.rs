@@ -362,10 +362,7 @@ fn redact(value: &mut Json, redactor: &Redactor) {
             if let (1, Some(Json::String(text))) = (fields.len(), fields.get_mut("base64"))
                 && let Ok(bytes) = STANDARD.decode(text.as_str())
             {
-                let mut mask = redactor.stream();
-                let mut clean = mask.push(&bytes);
-                clean.extend(mask.finish());
-                *text = STANDARD.encode(clean);
+                *text = STANDARD.encode(redactor.masked(&bytes));
                 return;
             }
             let taken = std::mem::take(fields);

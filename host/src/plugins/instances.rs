@@ -223,7 +223,7 @@ impl Plugin {
         match answer {
             Ok(mut answer) => match answer.vet(&vetting) {
                 Ok(()) => Ok(answer),
-                Err(why) => Err(error(Cause::Answer(one_line(&call.redactor.text(&why), 500)))),
+                Err(why) => Err(error(Cause::Answer(call.shown(&why, 500)))),
             },
             Err(failure) => Err(error(failed(failure, &vetting))),
         }
@@ -339,7 +339,7 @@ fn failed(mut failure: Failure, vetting: &Vetting<'_>) -> Cause {
 }
 
 fn cause(error: &wasmtime::Error, call: &Call) -> Cause {
-    let clean = |text: &str| one_line(&call.redactor.text(text), 500);
+    let clean = |text: &str| call.shown(text, 500);
     if let Some(stopped) = error.downcast_ref::<Stopped>() {
         return Cause::Broke { summary: stopped.0.summary.clone(), help: stopped.0.help.clone() };
     }

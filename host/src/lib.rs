@@ -10,5 +10,7 @@ pub mod capabilities;
 pub mod diagnostic;
 pub mod inventory;
 pub mod keys;
+pub mod pipeline;
 pub mod plugins;
 pub mod redact;
+pub mod state;

@@ -75,7 +75,7 @@ impl HostCluster for Guest {
 
     async fn nodes(&mut self, cluster: Resource<ClusterHandle>) -> wasmtime::Result<Vec<Resource<NodeHandle>>> {
         let nodes = self.table.get(&cluster)?.0.nodes.clone();
-        nodes.into_iter().map(|node| Ok(self.table.push(NodeHandle(Arc::new(node)))?)).collect()
+        nodes.into_iter().map(|node| Ok(self.table.push(NodeHandle(node))?)).collect()
     }
 
     async fn drop(&mut self, cluster: Resource<ClusterHandle>) -> wasmtime::Result<()> {

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Mutex;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A change that is about to leave the host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The plugin that makes it.
     pub plugin: String,
@@ -21,7 +21,7 @@ pub struct Change {
 }
 
 /// How a change ended, as far as the host knows. No outcome at all is the reply that never came.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The other side answered with this status.

@@ -2,6 +2,8 @@
 //!
 //! They are serialisable because a cassette carries the inputs of the call it recorded.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bindings::emhost::plugin::inventory::{Architecture, Disk, GpuRequest, InterfaceCard, NodeRole};
@@ -122,15 +124,33 @@ pub struct Cluster {
     pub resolvers: Vec<String>,
     /// NTP servers.
     pub time_servers: Vec<String>,
-    /// Every node.
-    pub nodes: Vec<Node>,
+    /// Every node. Shared, so that a cluster in which one node changed is cheap to make.
+    #[serde(with = "shared")]
+    pub nodes: Vec<Arc<Node>>,
     /// Everything else `cluster.yaml` says.
     pub attributes: Vec<Attribute>,
 }
 
 impl Cluster {
     /// The node of this name.
-    pub fn node(&self, name: &str) -> Option<&Node> {
+    pub fn node(&self, name: &str) -> Option<&Arc<Node>> {
         self.nodes.iter().find(|node| node.name == name)
+    }
+}
+
+/// Shared nodes are written like plain ones.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Node;
+
+    pub fn serialize<S: Serializer>(nodes: &[Arc<Node>], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(nodes.iter().map(|node| &**node))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<Node>>, D::Error> {
+        Ok(Vec::<Node>::deserialize(from)?.into_iter().map(Arc::new).collect())
     }
 }

@@ -55,7 +55,7 @@ pub fn cluster() -> Cluster {
         service_subnets: vec!["10.96.0.0/12".to_owned()],
         resolvers: Vec::new(),
         time_servers: Vec::new(),
-        nodes: vec![node],
+        nodes: vec![Arc::new(node)],
         attributes: Vec::new(),
     }
 }
@@ -116,7 +116,7 @@ impl Kit {
 
     /// The node that calls are about.
     pub fn node(&self) -> Node {
-        self.context.cluster.nodes.first().cloned().expect("the cluster has a node")
+        self.context.cluster.nodes.first().map(|node| Node::clone(node)).expect("the cluster has a node")
     }
 }
 

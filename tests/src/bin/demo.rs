@@ -126,7 +126,7 @@ async fn demo(emhost: &Path) -> Result {
         journal: Arc::new(Telling),
         tape: Tape::off(),
     };
-    let node = context.cluster.nodes.first().cloned().ok_or("no node")?;
+    let node = context.cluster.nodes.first().map(|node| emhost::inventory::Node::clone(node)).ok_or("no node")?;
     let plan = plugin.plan_machine(&context, &node, None, Intent::Present, None).await?;
     for action in &plan.actions {
         println!("  plan     {:?} {} ({})", action.change, action.subject, action.reason);

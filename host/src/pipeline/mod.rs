@@ -1,0 +1,1 @@
+//! From inventory to plan, and from plan to durable work.

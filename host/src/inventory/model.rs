@@ -9,6 +9,19 @@ use serde::{Deserialize, Serialize};
 use crate::bindings::emhost::plugin::inventory::{Architecture, Disk, GpuRequest, InterfaceCard, NodeRole};
 use crate::bindings::emhost::plugin::types::{Attribute, Contribution};
 
+/// A contribution that asks for nothing.
+pub fn nothing() -> Contribution {
+    Contribution {
+        devices: Vec::new(),
+        machine: Vec::new(),
+        extensions: Vec::new(),
+        kernel_args: Vec::new(),
+        patches: Vec::new(),
+        labels: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
 /// One node of the inventory; for removals, as it was last applied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
@@ -74,15 +87,7 @@ impl Node {
             addresses: Vec::new(),
             machine_id: None,
             machine_identity: None,
-            contribution: Contribution {
-                devices: Vec::new(),
-                machine: Vec::new(),
-                extensions: Vec::new(),
-                kernel_args: Vec::new(),
-                patches: Vec::new(),
-                labels: Vec::new(),
-                attributes: Vec::new(),
-            },
+            contribution: nothing(),
             labels: Vec::new(),
             patches: Vec::new(),
             attributes: Vec::new(),

@@ -22,8 +22,11 @@ pub const LAYOUT: u32 = 1;
 pub struct State {
     /// The layout of this file.
     pub version: u32,
-    /// Grows by one with every write.
+    /// Grows with every write.
     pub serial: u64,
+    /// Which emhost wrote it last.
+    #[serde(default)]
+    pub emhost: String,
     /// The cluster's name when it was first applied.
     pub cluster: String,
     /// The cluster's id: random, made once, never reused.
@@ -40,6 +43,10 @@ pub struct State {
     /// Which accelerator belongs to which node.
     #[serde(default)]
     pub assignments: Vec<Assignment>,
+    /// Journals that are part of this, each with the number of the last record taken in, so that
+    /// none is taken in twice.
+    #[serde(default)]
+    pub journals: BTreeMap<String, u64>,
 }
 
 /// What is remembered of one unit.
@@ -62,6 +69,9 @@ pub struct UnitState {
 pub struct Applied {
     /// The node.
     pub node: Node,
+    /// The hypervisor host its machine was seen on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The identity of the machine that joined the cluster as this node, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<String>,
@@ -107,6 +117,9 @@ pub enum Entry {
     Node {
         /// The node.
         node: Box<Node>,
+        /// The hypervisor host its machine was seen on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
     },
     /// A step is about to be taken.
     Call {
@@ -185,12 +198,14 @@ impl State {
         Self {
             version: LAYOUT,
             serial: 0,
+            emhost: env!("CARGO_PKG_VERSION").to_owned(),
             cluster: cluster.into(),
             id: id.into(),
             bootstrapped: false,
             units: BTreeMap::new(),
             nodes: BTreeMap::new(),
             assignments: Vec::new(),
+            journals: BTreeMap::new(),
         }
     }
 
@@ -198,9 +213,9 @@ impl State {
     pub fn take(&mut self, entry: &Entry) {
         match entry {
             Entry::Begin { .. } | Entry::Change { .. } | Entry::Outcome { .. } | Entry::End => {}
-            Entry::Node { node } => {
+            Entry::Node { node, host } => {
                 let joined = self.nodes.remove(&node.name).and_then(|applied| applied.joined);
-                self.nodes.insert(node.name.clone(), Applied { node: Node::clone(node), joined });
+                self.nodes.insert(node.name.clone(), Applied { node: Node::clone(node), host: host.clone(), joined });
             }
             Entry::Call { unit, plugin, .. } => {
                 let known = self.units.entry(unit.clone()).or_default();
@@ -223,6 +238,8 @@ impl State {
             }
             Entry::Gone { unit } => {
                 self.units.remove(unit);
+                // The cluster itself, as `UnitId` writes it: the next one of this name is bootstrapped anew.
+                self.bootstrapped &= unit != "cluster";
             }
             Entry::NodeGone { node } => {
                 self.nodes.remove(node);

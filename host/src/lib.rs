@@ -13,4 +13,5 @@ pub mod keys;
 pub mod pipeline;
 pub mod plugins;
 pub mod redact;
+pub mod secrets;
 pub mod state;

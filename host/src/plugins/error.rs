@@ -98,23 +98,28 @@ impl fmt::Display for CallError {
         if let Some(unit) = &self.unit {
             write!(f, " of `{unit}`")?;
         }
-        f.write_str(": ")?;
-        match &self.cause {
-            Cause::Failed { diagnostics, .. } => {
+        write!(f, ": {}", self.cause)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed { diagnostics, .. } => {
                 let said = diagnostics.iter().map(|said| said.summary.as_str()).find(|said| !said.trim().is_empty());
                 f.write_str(said.unwrap_or("failed and did not say why"))
             }
-            Cause::Role => f.write_str("was not given this role at this site"),
-            Cause::Panicked(words) => write!(f, "panicked: {words}"),
-            Cause::Trapped(why) => write!(f, "crashed: {why}"),
-            Cause::Exited => f.write_str("tried to end the process"),
-            Cause::Limit(what) => f.write_str(what),
-            Cause::TooLong(limit, None) => write!(f, "did not finish within {limit:?}"),
-            Cause::TooLong(limit, Some(waited)) => write!(f, "did not finish within {limit:?}; it was waiting for {waited}"),
-            Cause::Broke { summary, .. } => f.write_str(summary),
-            Cause::Answer(why) => write!(f, "its answer cannot be used: {why}"),
-            Cause::Replay(why) => f.write_str(why),
-            Cause::Host(why) => write!(f, "could not be called: {why}"),
+            Self::Role => f.write_str("was not given this role at this site"),
+            Self::Panicked(words) => write!(f, "panicked: {words}"),
+            Self::Trapped(why) => write!(f, "crashed: {why}"),
+            Self::Exited => f.write_str("tried to end the process"),
+            Self::Limit(what) => f.write_str(what),
+            Self::TooLong(limit, None) => write!(f, "did not finish within {limit:?}"),
+            Self::TooLong(limit, Some(waited)) => write!(f, "did not finish within {limit:?}; it was waiting for {waited}"),
+            Self::Broke { summary, .. } => f.write_str(summary),
+            Self::Answer(why) => write!(f, "its answer cannot be used: {why}"),
+            Self::Replay(why) => f.write_str(why),
+            Self::Host(why) => write!(f, "could not be called: {why}"),
         }
     }
 }

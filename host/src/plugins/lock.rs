@@ -17,7 +17,8 @@ use crate::capabilities::policy::{Grant, Policy};
 /// The file's name.
 pub const FILE: &str = "emhost.lock";
 const LARGEST: u64 = 4 << 20;
-const HEADER: &str = "# Which plugins this cluster runs and what they may do. Written by `emhost plugin`; commit it.\n";
+const HEADER: &str =
+    "# Which plugins this cluster runs and what they may do, and the id its machines are marked with. Written by emhost; commit it.\n";
 
 /// One pinned plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,11 +40,25 @@ pub struct Pinned {
     pub grants: Vec<Grant>,
 }
 
+/// A cluster's name and the random id that its machines are marked with. Here so that they are recognised from every
+/// clone of the folder; and together, so that a copy of the folder under another name does not take them for its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: String,
+}
+
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
     version: u32,
+    /// The cluster whose folder this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Mark>,
     /// Every pinned plugin, by name.
     #[serde(default)]
     pub plugins: BTreeMap<String, Pinned>,
@@ -204,7 +219,7 @@ impl Lock {
         let dir = open(folder)?;
         let file = match dir.open(FILE) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self { version: 1, plugins: BTreeMap::new() }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self { version: 1, ..Self::default() }),
             Err(error) => return Err(LockError::Read(error)),
         };
         let mut text = String::new();

@@ -224,6 +224,11 @@ impl Plugin {
 }
 
 impl CallError {
+    /// The pause that the plugin asks for before another try.
+    pub fn retry_after(&self) -> Option<std::time::Duration> {
+        if let Cause::Failed { retry_after, .. } = &self.cause { *retry_after } else { None }
+    }
+
     /// Whether another try may help.
     pub fn is_passing(&self) -> bool {
         use crate::bindings::emhost::plugin::types::FailureKind::Unavailable;

@@ -1,17 +1,35 @@
 //! The commands. Each has a file of its own: its arguments, and one function.
 
+mod apply;
+mod completions;
+mod destroy;
+mod graph;
+mod init;
+mod interrupt;
+mod opening;
+mod output;
+mod plan;
 mod plugin;
+mod schema;
+mod state;
+mod status;
+mod validate;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use emhost::diagnostic::Diagnostic;
+use emhost::pipeline::apply::Stop;
 use emhost::plugins::{Cache, LoadError, Runtime};
 use emhost::redact::Redactor;
 use serde_json::json;
 
+use self::interrupt::Interrupts;
 use crate::ui::{Ui, Volume};
+
+/// Under which the options of every command are listed.
+const GLOBAL: &str = "Global options";
 
 /// Turns a folder of YAML into a running Talos Linux cluster on Proxmox VE.
 ///
@@ -20,19 +38,19 @@ use crate::ui::{Ui, Volume};
 #[command(name = "emhost", version, propagate_version = true)]
 struct Arguments {
     /// The cluster's folder
-    #[arg(short = 'C', value_name = "DIR", default_value = ".", global = true)]
+    #[arg(short = 'C', value_name = "DIR", default_value = ".", global = true, help_heading = GLOBAL)]
     folder: PathBuf,
     /// Print one JSON object per line
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     json: bool,
     /// Print errors only
-    #[arg(short, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     quiet: bool,
     /// Print more
-    #[arg(short, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     verbose: bool,
     /// When to use colours
-    #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, help_heading = GLOBAL)]
     color: Color,
     #[command(subcommand)]
     command: Command,
@@ -47,20 +65,39 @@ enum Color {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::Arguments),
+    Validate(validate::Arguments),
+    Schema(schema::Arguments),
+    Plan(plan::Arguments),
+    Apply(apply::Arguments),
+    Destroy(destroy::Arguments),
+    Status(status::Arguments),
+    Output(output::Arguments),
+    Graph(graph::Arguments),
+    Completions(completions::Arguments),
     /// Look at plugins, and say what they may do
     #[command(subcommand)]
     Plugin(plugin::Command),
+    /// Look at what is remembered of the cluster
+    #[command(subcommand)]
+    State(state::Command),
 }
 
 /// How a command ends, as documented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
+    /// Some unit failed.
+    Unit = 1,
+    /// Changes are pending.
+    Pending = 2,
     /// The input is wrong.
     Input = 3,
     /// Refused: credential, right, grant, lock file.
     Refused = 4,
     /// Stopped by the user.
     Stopped = 5,
+    /// Somebody else holds the lock.
+    Locked = 6,
     /// A bug of ours.
     Bug = 70,
 }
@@ -103,9 +140,27 @@ impl From<LoadError> for Failed {
 struct Session<'a> {
     ui: &'a Ui,
     folder: PathBuf,
+    tokio: tokio::runtime::Runtime,
+    interrupts: Interrupts,
 }
 
 impl Session<'_> {
+    /// Asks a person; nobody there is `None`. Ctrl-C ends the question and the command.
+    fn ask(&self, question: &str) -> Result<Option<bool>, Failed> {
+        let (ui, question) = (self.ui.clone(), question.to_owned());
+        let mut stop = self.interrupts.claim();
+        self.tokio.block_on(async {
+            let asked = tokio::task::spawn_blocking(move || ui.ask(&question));
+            tokio::select! {
+                answer = asked => Ok(answer.ok().flatten()),
+                _ = stop.wait_for(|stop| *stop > Stop::No) => {
+                    self.ui.line("");
+                    Err(plan::stopped("stopped at the question; nothing was changed"))
+                }
+            }
+        })
+    }
+
     /// The sandbox, with compiled code kept between runs where that is possible.
     fn runtime(&self) -> Result<Runtime, Failed> {
         let cache = cache_folder().and_then(|folder| match Cache::open(&folder) {
@@ -129,6 +184,13 @@ fn cache_folder() -> Option<PathBuf> {
 
 /// Runs the command line to its exit code.
 pub fn run() -> ExitCode {
+    #[cfg(feature = "faults")]
+    if let Some(faults) = std::env::var_os("EMHOST_FAULTS")
+        && let Err(error) = emhost::state::faults::configure(&faults.to_string_lossy())
+    {
+        Ui::new(Volume::Normal, false, Some(false), Redactor::new()).diagnostic(&Diagnostic::error("faults/spec", error));
+        return ExitCode::from(Exit::Input as u8);
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -154,19 +216,41 @@ pub fn run() -> ExitCode {
         }
     }
     let ui = Ui::new(volume, arguments.json, color, redactor);
-    let command = Session { ui: &ui, folder: arguments.folder };
+    // Threads wait for the disk as well as compute, so there are more of them than cores.
+    let tokio = match tokio::runtime::Builder::new_multi_thread().worker_threads(16).enable_all().build() {
+        Ok(tokio) => tokio,
+        Err(error) => {
+            ui.diagnostic(&Diagnostic::error("host/runtime", format!("cannot start: {error}")));
+            return ExitCode::from(Exit::Bug as u8);
+        }
+    };
+    let command = Session { ui: &ui, folder: arguments.folder, tokio, interrupts: Interrupts::listen() };
     let ended = match arguments.command {
+        Command::Init(arguments) => init::run(&command, &arguments),
+        Command::Validate(arguments) => validate::run(&command, &arguments),
+        Command::Schema(arguments) => schema::run(&command, &arguments),
+        Command::Plan(arguments) => plan::run(&command, &arguments),
+        Command::Apply(arguments) => apply::run(&command, &arguments),
+        Command::Destroy(arguments) => destroy::run(&command, &arguments),
+        Command::Status(arguments) => status::run(&command, &arguments),
+        Command::Output(arguments) => output::run(&command, &arguments),
+        Command::Graph(arguments) => graph::run(&command, &arguments),
+        Command::Completions(arguments) => completions::run(&command, &arguments),
         Command::Plugin(which) => plugin::run(&command, which),
+        Command::State(which) => state::run(&command, which),
     };
     let (exit, ok) = match ended {
         Ok(()) => (0, true),
         Err(failed) => {
+            ui.end_live();
             for diagnostic in &failed.diagnostics {
                 ui.diagnostic(diagnostic);
             }
             (failed.exit as u8, false)
         }
     };
+    // Nobody waits for a question that was left open.
+    command.tokio.shutdown_background();
     ui.event("summary", json!({ "ok": ok, "exit": exit }));
     ExitCode::from(exit)
 }

@@ -1,0 +1,195 @@
+//! What every command that works on a cluster begins with: inventory, secrets, state and plugins.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use emhost::capabilities::{SecretStore, Slots};
+use emhost::diagnostic::{Diagnostic, Severity};
+use emhost::inventory::Loaded;
+use emhost::pipeline::crew::{Crew, Lent, Now, Wanted};
+use emhost::pipeline::{Options, Run, Watch};
+use emhost::plugins::Limits;
+use emhost::plugins::lock::{Lock, Mark};
+use emhost::secrets;
+use emhost::state::{self, Opened, Store};
+
+use super::{Exit, Failed, Session};
+
+/// A cluster that is ready to be planned.
+pub struct Opening {
+    /// Everything a run works with.
+    pub run: Arc<Run>,
+    /// What the store of secrets made in this run.
+    pub secrets: Arc<secrets::Store>,
+    /// What should be known before anything is done.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// How state is opened.
+pub enum Access {
+    /// For changing it: under the lock.
+    Locked {
+        /// The command that holds it.
+        command: &'static str,
+    },
+    /// For looking at it only.
+    View,
+}
+
+/// The inventory, with everything that is wrong with it said.
+pub fn inventory(session: &Session<'_>) -> Result<Loaded, Failed> {
+    let loaded = emhost::inventory::load(&session.folder);
+    let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        loaded.findings.iter().cloned().partition(|finding| finding.severity == Severity::Error);
+    for finding in &others {
+        session.ui.diagnostic(finding);
+    }
+    if !errors.is_empty() {
+        return Err(Failed { exit: Exit::Input, diagnostics: errors });
+    }
+    Ok(loaded)
+}
+
+/// The secrets of the cluster, and of the environment.
+pub fn secrets(session: &Session<'_>) -> Result<Arc<secrets::Store>, Failed> {
+    let fail = |error: &secrets::SecretsError| Failed::new(Exit::Refused, "secrets/open", error.to_string());
+    let store = secrets::Store::open(&session.folder, secrets::Environment::from_variables(std::env::vars_os()), session.ui.redactor());
+    Ok(Arc::new(store.map_err(|error| fail(&error))?))
+}
+
+/// Every credential that the site names has to be somewhere, or its slot would only fail later.
+fn credentials(loaded: &Loaded, secrets: &secrets::Store) -> Result<(), Failed> {
+    let mut diagnostics = Vec::new();
+    for (slot, config) in &loaded.site.slots {
+        let Some(name) = &config.credential else { continue };
+        let found = secrets.get(name).map_err(|error| Failed::new(Exit::Refused, "secrets/read", error.to_string()))?;
+        if found.is_none() {
+            let summary = format!("slot `{slot}` needs secret `{name}`, and there is none");
+            let help = format!("set EMHOST_SECRET_{}, or add `{name}` with `sops edit secrets.sops.yaml`", name.to_ascii_uppercase());
+            diagnostics.push(Diagnostic::error("site/credential", summary).help(Some(help)));
+        }
+    }
+    if diagnostics.is_empty() { Ok(()) } else { Err(Failed { exit: Exit::Refused, diagnostics }) }
+}
+
+/// Opens everything.
+pub fn open(session: &Session<'_>, access: &Access, options: Options, watch: Arc<dyn Watch>) -> Result<Opening, Failed> {
+    let mut loaded = inventory(session)?;
+    if loaded.site.slots.is_empty() {
+        return Err(Failed::new(Exit::Input, "site/slots", "no site.yaml binds a slot, so nothing says where Proxmox is").help(
+            "add this to site.yaml in the cluster's folder or the one above it:\n\nslots:\n  pve: {url: \"https://PROXMOX:8006\", fingerprint: \"sha256:…\", credential: pve_token}\n\nand keep the token as EMHOST_SECRET_PVE_TOKEN or in secrets.sops.yaml",
+        ));
+    }
+    let Some(mut cluster) = loaded.cluster.take() else {
+        return Err(Failed::new(Exit::Bug, "host/bug", "the inventory has no error and no cluster"));
+    };
+    let mut lock = Lock::load(&session.folder)?;
+    let secrets = secrets(session)?;
+    credentials(&loaded, &secrets)?;
+    let mut notes = Vec::new();
+    let store = match access {
+        Access::Locked { command } => {
+            let keep = state::Options { backups: loaded.site.state.backups, ..state::Options::default() };
+            same_cluster(&lock, &cluster.name)?;
+            let id = lock.cluster.as_ref().map(|mark| mark.id.as_str());
+            let opened = Store::open_as(&session.folder, &cluster.name, id, super::state::holder(command), keep)?;
+            mark(session, &mut lock, &cluster.name, &opened, &mut notes)?;
+            notes.extend(opened.notes);
+            notes.extend(opened.open.iter().map(cut_off));
+            opened.store
+        }
+        Access::View => Store::view(&session.folder, &cluster.name)?,
+    };
+    cluster.id = store.id();
+
+    let redactor = session.ui.redactor();
+    let folder = Dir::open_ambient_dir(&session.folder, ambient_authority())
+        .map_err(|error| Failed::new(Exit::Input, "folder/open", format!("cannot open {}: {error}", session.folder.display())))?;
+    let slots = Slots::bind(&loaded.site.slots, Arc::clone(&secrets) as _, redactor.clone(), &|name| folder.read(name))
+        .map_err(|error| Failed::new(Exit::Input, "site/slots", error.to_string()))?;
+    let lent =
+        Lent { slots: Arc::new(slots), secrets: Arc::clone(&secrets) as _, redactor, watch: Arc::clone(&watch), limits: Limits::default() };
+    let boot_of: BTreeMap<String, String> =
+        cluster.nodes.iter().map(|node| (node.name.clone(), loaded.options.boot_of(&node.name).to_owned())).collect();
+    let boot = boot_of.values().cloned().collect();
+    let gpu = cluster.nodes.iter().any(|node| !node.gpus.is_empty());
+    let wanted = Wanted { folder: &session.folder, site: &loaded.site, boot: &boot, gpu, addons: loaded.options.has_addons() };
+    let now = Now::new(cluster);
+    let runtime = session.runtime()?;
+    let crew =
+        Crew::assemble(&runtime, &wanted, &lock, &lent, &now).map_err(|diagnostics| Failed { exit: exit_of(&diagnostics), diagnostics })?;
+    let mut run = Run::new(crew, Arc::new(store), now, watch, options);
+    run.networking = loaded.options.has_own_network();
+    (run.sources, run.inventory, run.boot_of) = (loaded.sources, loaded.digest, boot_of);
+    Ok(Opening { run: Arc::new(run), secrets, notes })
+}
+
+impl Opening {
+    /// Ends in good order: what is known is kept, and the lock let go.
+    pub fn close(&self) -> Result<(), Failed> {
+        Ok(self.run.store.close()?)
+    }
+}
+
+/// A folder that was copied for another cluster must not take the first one's machines for its own.
+fn same_cluster(lock: &Lock, name: &str) -> Result<(), Failed> {
+    match &lock.cluster {
+        Some(mark) if mark.name != name => Err(Failed::new(
+            Exit::Input,
+            "lock/other-cluster",
+            format!("emhost.lock is of cluster `{}`, and cluster.yaml says `{name}`", mark.name),
+        )
+        .help("a cluster is not renamed; for another one in a copied folder, remove the `cluster:` lines from emhost.lock and the folder .emhost")),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps the cluster's id where every clone of the folder has it, and refuses two ids for one cluster.
+fn mark(session: &Session<'_>, lock: &mut Lock, name: &str, opened: &Opened, notes: &mut Vec<Diagnostic>) -> Result<(), Failed> {
+    let id = opened.store.id();
+    match &lock.cluster {
+        Some(known) if known.id != id => Err(Failed::new(
+            Exit::Input,
+            "state/other-id",
+            format!("emhost.lock says that the machines of this cluster are marked {}, and the state says {id}", known.id),
+        )
+        .help("one of the two is of another cluster: bring the right one back (from version control, or .emhost/state.json.backup.…)")),
+        Some(_) if opened.fresh => {
+            let summary = "nothing is remembered of this cluster here; its machines are recognised by the id in emhost.lock";
+            notes.push(
+                Diagnostic::warning("state/fresh", summary).help(Some(
+                    "look at the plan before you apply; if somebody else has the folder .emhost, it is better to work with that",
+                )),
+            );
+            Ok(())
+        }
+        Some(_) => Ok(()),
+        None => {
+            lock.cluster = Some(Mark { name: name.to_owned(), id });
+            Ok(lock.save(&session.folder)?)
+        }
+    }
+}
+
+fn cut_off(open: &state::Open) -> Diagnostic {
+    let changes: Vec<&str> = open.changes.iter().map(|change| change.request.as_str()).collect();
+    let note = Diagnostic::note("state/cut-off", format!("the last run was cut off in a step of {}: it is looked at again", open.unit));
+    if changes.is_empty() { note } else { note.detail(format!("no answer came to this, so it may have happened:\n{}", changes.join("\n"))) }
+}
+
+/// The exit code for what kept a plan from being made.
+pub fn exit_of(diagnostics: &[Diagnostic]) -> Exit {
+    let code = diagnostics.first().map_or("", |first| first.code.as_str());
+    let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| code.starts_with(prefix));
+    if is(&["host/bug"]) {
+        Exit::Bug
+    } else if is(&["plugin/lock", "plugin/role", "host/refused"]) || code.ends_with("/denied") {
+        Exit::Refused
+    } else if is(&["inventory/", "site/", "contribution/", "plugin/settings", "plugin/locate", "plugin/load", "plugin/inspect"]) {
+        Exit::Input
+    } else {
+        Exit::Unit
+    }
+}

@@ -1,4 +1,6 @@
-//! What the guests share: a provisioner whose `observe` and `apply` do one thing.
+//! What the guests share: a provisioner whose `observe` and `apply` do one thing; and what the fixtures share.
+
+pub mod fixture;
 
 /// Makes a provisioner of a function `fn(Unit) -> Result<String, Failure>`.
 ///

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+    for inner in files.clone().iter().filter(|path| path.is_dir()) {
+        files.extend(self::files(inner)?);
+    }
     files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
     files.sort();
     Ok(files)

@@ -1,4 +1,6 @@
-//! What the tests share: where the guests are.
+//! What the tests share: where the guests are, and a cluster on the fixture world.
+
+pub mod site;
 
 use std::path::{Path, PathBuf};
 

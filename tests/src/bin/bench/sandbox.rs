@@ -1,62 +1,17 @@
-//! `cargo xtask bench`: what the sandbox costs, as ratios from one run.
-//!
-//! Each pair is measured turn by turn in the same process, so that a busy machine slows both.
-#![expect(clippy::print_stdout, reason = "a program for people to read")]
+//! What the sandbox costs: loading a plugin, calling it, and keeping it from computing for ever.
 
 use std::hint::black_box;
 use std::path::Path;
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use emhost::plugins::{Cache, Runtime};
 use emhost_testkit::Kit;
 use emhost_tests::{guest, plugin};
 
-type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+use crate::{Pair, Result, median};
 
-fn main() -> ExitCode {
-    let write = std::env::args().nth(1).as_deref() == Some("--write");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(measure(write))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            println!("the measurement failed: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn median(mut all: Vec<Duration>) -> Duration {
-    all.sort();
-    all.get(all.len() / 2).copied().unwrap_or_default()
-}
-
-/// One pair: what is compared, both times, and the ratio.
-struct Pair {
-    what: &'static str,
-    first: (&'static str, Duration),
-    second: (&'static str, Duration),
-}
-
-impl Pair {
-    fn ratio(&self) -> f64 {
-        self.first.1.as_secs_f64() / self.second.1.as_secs_f64()
-    }
-
-    fn row(&self) -> String {
-        format!(
-            "| {} | {} {:.1?} | {} {:.1?} | {:.1}× |",
-            self.what,
-            self.first.0,
-            self.first.1,
-            self.second.0,
-            self.second.1,
-            self.ratio()
-        )
-    }
-}
-
-async fn measure(write: bool) -> Result {
+/// Every pair.
+pub async fn measure() -> Result<Vec<Pair>> {
     let mut pairs = Vec::new();
     for (what, file) in [("load `noop`", plugin("noop")), ("load `bench` (serde_json)", guest("bench"))] {
         pairs.push(loading(what, &file)?);
@@ -64,32 +19,13 @@ async fn measure(write: bool) -> Result {
     pairs.push(call("one call: fresh store, instance and inventory", 1).await?);
     pairs.push(call("one call that computes for a while", 400).await?);
     pairs.push(limits().await?);
-
-    let mut page = String::from(
-        "# Benchmarks\n\nMeasured by `cargo xtask bench --write`; do not edit. Each row is one pair, measured turn by turn in one run: medians, and\nthe ratio of the first to the second. Times depend on the machine, ratios much less.\n\n",
-    );
-    page = format!("{page}{} cores, {}\n\n| what | | | ratio |\n|---|---|---|---|\n", std::thread::available_parallelism()?, processor());
-    for pair in &pairs {
-        page.push_str(&pair.row());
-        page.push('\n');
-    }
-    println!("{page}");
-    if write {
-        std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks.md"), &page)?;
-    }
-    match pairs.iter().find(|pair| pair.first.0 == "compiled" && pair.ratio() < 100.0) {
-        Some(pair) => {
-            Err(format!("{}: a cached load is only {:.0}× faster than compiling, 100× is promised", pair.what, pair.ratio()).into())
-        }
-        None => Ok(()),
-    }
+    Ok(pairs)
 }
 
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name =
-        text.lines().find_map(|line| line.strip_prefix("model name")).map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_owned());
-    name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+/// What a plugin's code costs when it is kept, against compiling it.
+pub fn broken(pairs: &[Pair]) -> Vec<String> {
+    let slow = pairs.iter().filter(|pair| pair.first.0 == "compiled" && pair.ratio() < 100.0);
+    slow.map(|pair| format!("{}: a cached load is only {:.0}× faster than compiling, 100× is promised", pair.what, pair.ratio())).collect()
 }
 
 fn loading(what: &'static str, file: &Path) -> Result<Pair> {

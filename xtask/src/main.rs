@@ -2,6 +2,8 @@
 //!
 //! They install what they need beyond rustup and a C compiler, so a fresh clone needs no other step.
 
+mod fuzz;
+mod oracles;
 mod reference;
 
 use std::env;
@@ -15,18 +17,23 @@ type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo      show a plugin being inspected, granted, called and denied
+  demo      build a cluster on the fixture world, kill emhost on the way, go on, and take it down
   test      build everything and run all tests that need nothing else
   build     build the emhost binary with its built-in plugins (--release)
   plugins   build the built-in plugins
   guests    build the guests of the tests
+  oracles   build the real programs that tests run against (NAME…: only these)
   lint      formatting, clippy and rustdoc, without a warning
   deny      licences, sources and duplicate dependencies
   docs      write the contract reference into docs/ (--check: only compare)
   bench     measure, and print ratios
+  fuzz      feed the inventory with what no person would write (--seconds N)
   ci        lint, deny and docs --check";
 
 fn main() -> ExitCode {
+    if fuzz::wraps() {
+        return fuzz::wrap();
+    }
     let arguments: Vec<String> = env::args().skip(1).collect();
     let mut words = arguments.iter().map(String::as_str);
     let done = match words.next() {
@@ -35,10 +42,12 @@ fn main() -> ExitCode {
         Some("build") => build(words.next() == Some("--release")),
         Some("plugins") => plugins(),
         Some("guests") => guests(),
+        Some("oracles") => oracles::build(&arguments[1..]),
         Some("lint") => lint(),
         Some("deny") => deny(),
         Some("docs") => docs(words.next() == Some("--check")),
         Some("bench") => bench(&arguments[1..]),
+        Some("fuzz") => fuzz::fuzz(&arguments[1..]),
         Some("ci") => lint().and_then(|()| docs(true)).and_then(|()| deny()),
         _ => {
             println!("{HELP}");
@@ -142,9 +151,7 @@ fn test(more: &[String]) -> Result {
 
 fn demo() -> Result {
     programs()?;
-    run(Command::new(target().join("debug/demo"))
-        .arg(target().join("debug/emhost"))
-        .env("EMHOST_GUESTS", target().join("wasm32-wasip2/guest/examples")))
+    run(Command::new(target().join("debug/demo")).env("EMHOST_GUESTS", target().join("wasm32-wasip2/guest/examples")))
 }
 
 fn lint() -> Result {
@@ -214,6 +221,10 @@ fn docs(check: bool) -> Result {
 
 fn bench(more: &[String]) -> Result {
     plugins()?;
+    guests()?;
+    // The binary that people run, so without the faults that the package of `bench` switches on. The others are only named because
+    // they give dependencies the features which those have there: most are then compiled once.
+    cargo(&["build", "--release", "--bin", "emhost", "-p", "emhost", "-p", "emhost-testkit", "-p", "emhost-world", "-p", "guests"])?;
     let mut arguments = vec!["run", "--release", "--package", "emhost-tests", "--bin", "bench", "--"];
     arguments.extend(more.iter().map(String::as_str));
     cargo(&arguments)

@@ -1,0 +1,106 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+fn id(text: &str) -> String {
+    Schematic::parse(text).unwrap().id()
+}
+
+fn extensions(names: &[&str]) -> String {
+    let list: Vec<String> = names.iter().map(|name| format!("siderolabs/{name}")).collect();
+    format!("customization:\n  systemExtensions:\n    officialExtensions: [{}]\n", list.join(", "))
+}
+
+/// The vectors of facts/talos.md §5.2.
+#[test]
+fn ids_are_those_of_the_real_factory() {
+    let empty = "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba";
+    for text in
+        ["{}", "customization: {}", "customization:\n  systemExtensions:\n    officialExtensions: []\n", "null", r#"{"customization":{}}"#]
+    {
+        assert_eq!(id(text), empty, "{text}");
+    }
+    let agent = id(&extensions(&["qemu-guest-agent"]));
+    assert_eq!(agent, "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515");
+    let longhorn = id(&extensions(&["iscsi-tools", "util-linux-tools"]));
+    assert_eq!(longhorn, "613e1592b2da41ae5e265e8789429f22e121aab91cb4deb6bc3c0b6262961245");
+    let three = id(&extensions(&["qemu-guest-agent", "iscsi-tools", "util-linux-tools"]));
+    assert_eq!(three, "53513e54bb39202f35694412577a6bc53d484744d35a126e5d42ef34785c0d83");
+    let reordered = id(&extensions(&["iscsi-tools", "qemu-guest-agent", "util-linux-tools"]));
+    assert_eq!(reordered, "88d1f7a5c4f1d3aba7df787c448c1d3d008ed29cfb34af53fa0df4336a56040b");
+    let known = [
+        ("{customization: {extraKernelArgs: [noapic, nolapic]}}", "9cba8e32753f91a16c1837ab8abf356af021706ef284aef07380780177d9a06c"),
+        ("{customization: {meta: [{key: 10, value: foo}]}}", "d308a2a5ee2277bed5fbaa104fcbc8d59122abfa737df987a95b4ca763459a7f"),
+        (
+            "{customization: {secureboot: {includeWellKnownCertificates: true}}}",
+            "fa8e05f142a851d3ee568eb0a8e5841eaf6b0ebc8df9a63df16ac5ed2c04f3e6",
+        ),
+        (
+            "{overlay: {name: rpi_generic, image: siderolabs/sbc-raspberrypi}}",
+            "ee21ef4a5ef808a9b7484cc0dda0f25075021691c8c09a276591eedb638ea1f9",
+        ),
+        ("{customization: {diskImage: {sectorSize: 4096}}}", "92833e9ddd9bb9e11b2464fa5525429f01866306d52ebd882ee08d7918f6d1ea"),
+    ];
+    for (text, expected) in known {
+        assert_eq!(id(text), expected, "{text}");
+    }
+}
+
+/// What the factory's YAML library makes of strings that are hard to write down; the hash is its own.
+#[test]
+fn strings_are_quoted_as_the_factory_quotes_them() {
+    let args = [
+        "yes",
+        "123",
+        "null",
+        "~",
+        "1.5",
+        "0x10",
+        "off",
+        "2001-01-01",
+        "",
+        "a: b",
+        "x #y",
+        "- item",
+        "trailing space ",
+        "-console",
+        "ip=10.0.0.5::10.0.0.1:255.255.255.0::eth0:off",
+        "12:30",
+        "tab\there",
+        "it's",
+        "grüße",
+        "😀",
+        "a: 'b'",
+    ];
+    let meta = ["one\ntwo", "one\ntwo\n", "one\n\n", "  indented\nline", "\nfirst", "space \nbreak"];
+    let schematic = Schematic {
+        kernel_args: args.map(str::to_owned).to_vec(),
+        meta: (10..).zip(meta.map(str::to_owned)).collect(),
+        embedded: "machine:\n  type: worker\n".into(),
+        ..Schematic::default()
+    };
+    let text = schematic.canonical();
+    // Its library cannot read back what it writes for text that begins with spaces below a list.
+    let readable = Schematic { meta: schematic.meta.iter().filter(|(key, _)| *key != 13).cloned().collect(), ..schematic.clone() };
+    assert_eq!(Schematic::parse(&readable.canonical()).as_ref(), Ok(&readable));
+    assert_eq!(schematic.id(), "c4b51f7713c539dd1cd55604b3392ea4655d6d21a19553d40e7f10d25540e263", "{text}");
+}
+
+#[test]
+fn what_nobody_knows_is_refused_with_its_line() {
+    let refused = |text: &str| Schematic::parse(text).unwrap_err();
+    let list = |lines: &[&str]| format!("yaml: construct errors:\n  {}", lines.join("\n  "));
+    assert_eq!(
+        refused("customization:\n  foo: 1\nbar: 2\n"),
+        list(&["line 2: field foo not found in type schematic.Customization", "line 3: field bar not found in type schematic.Schematic"])
+    );
+    let long = refused("customization:\n  extraKernelArgs: a-long-scalar-value\n");
+    assert_eq!(long, list(&["line 2: cannot construct !!str `a-long-...` into []string"]));
+    assert_eq!(refused("customization: {meta: [{key: 256, value: x}]}"), list(&["line 1: cannot construct !!int `256` into uint8"]));
+    assert_eq!(refused("customization: {extraKernelArgs: [[a]]}"), list(&["line 1: cannot construct !!seq into string"]));
+    assert_eq!(refused("customization:\n  meta: []\n  meta: []\n"), list(&["line 3: mapping key \"meta\" already defined at line 2"]));
+    assert_eq!(refused("owner: me\n"), "owner field is only supported in Enterprise edition");
+    assert_eq!(refused(""), "EOF");
+    assert!(refused("customization: [").starts_with("yaml: "));
+    let nested = refused(&format!("customization: {}", "[".repeat(10_000)));
+    assert!(nested.starts_with("yaml: "), "{nested}");
+}

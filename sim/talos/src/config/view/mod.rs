@@ -1,0 +1,21 @@
+//! What a configuration says, in the words of those who act on it.
+
+mod cluster;
+mod defaults;
+mod features;
+mod install;
+mod links;
+mod machine;
+mod network;
+
+#[cfg(test)]
+mod tests;
+
+pub use cluster::{Cni, Component, InlineManifest};
+pub(in crate::config) use defaults::kubernetes_range;
+pub use features::Features;
+pub(in crate::config) use install::glob;
+pub use install::{DiskFacts, DiskSelector, Install};
+pub use links::{Link, LinkFacts, LinkKind, LinkMatch, Route};
+pub use machine::{ExtensionService, MachineType, Mirror, Pem, UserVolume};
+pub use network::AutoHostname;

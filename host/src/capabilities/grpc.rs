@@ -148,8 +148,9 @@ async fn connect(call: &Call, slot: &Slot, node: Option<&str>, proof: Proof) -> 
                 .node(node)
                 .ok_or_else(|| status(Code::NotFound, format!("the inventory has no node `{}`", call.shown(node, 80))))?;
             let address = address.address().ok_or_else(|| status(Code::Unavailable, format!("node `{node}` has no address yet")))?;
-            let bracketed = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
-            (address.to_owned(), *port, format!("https://{bracketed}:{port}"))
+            let address = call.slots.dial(address);
+            let bracketed = if address.contains(':') { format!("[{address}]") } else { address.clone() };
+            (address.clone(), *port, format!("https://{bracketed}:{port}"))
         }
         (Target::Url(_), Some(_)) => return Err(status(Code::InvalidArgument, format!("slot `{name}` leads to one server, not to nodes"))),
         (Target::Node(_), None) => return Err(status(Code::InvalidArgument, format!("slot `{name}` leads to nodes: name one"))),

@@ -24,5 +24,5 @@ pub use grpc::RawCodec;
 pub(crate) use http::Outgoing;
 pub(crate) use log::Lines;
 pub(crate) use record::Differs;
-pub use secrets::{MemorySecrets, SecretStore};
+pub use secrets::{MemorySecrets, SecretStore, Value as SecretValue};
 pub use slots::{DOMAIN, SlotError, Slots};

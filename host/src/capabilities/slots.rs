@@ -104,6 +104,7 @@ pub struct Slots {
     secrets: Arc<dyn SecretStore>,
     redactor: Redactor,
     renew_after: Duration,
+    simulated: Option<emhost_sim::Network>,
 }
 
 impl Slots {
@@ -121,7 +122,7 @@ impl Slots {
         for (name, config) in configs {
             slots.insert(name.clone(), Slot::bind(name, config, read_file)?);
         }
-        Ok(Self { bound: slots, secrets, redactor, renew_after: credentials::RENEW_AFTER })
+        Ok(Self { bound: slots, secrets, redactor, renew_after: credentials::RENEW_AFTER, simulated: None })
     }
 
     /// A site without any.
@@ -131,6 +132,22 @@ impl Slots {
             secrets: Arc::new(super::secrets::MemorySecrets::default()),
             redactor: Redactor::new(),
             renew_after: credentials::RENEW_AFTER,
+            simulated: None,
+        }
+    }
+
+    /// Dials nodes where a simulated site has them.
+    #[must_use]
+    pub fn simulated(mut self, network: Option<emhost_sim::Network>) -> Self {
+        self.simulated = network;
+        self
+    }
+
+    /// Where the node with this address is dialled.
+    pub(crate) fn dial(&self, address: &str) -> String {
+        match (self.simulated, address.parse()) {
+            (Some(network), Ok(address)) => network.dial(address).to_string(),
+            _ => address.to_owned(),
         }
     }
 

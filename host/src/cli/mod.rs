@@ -11,6 +11,7 @@ mod output;
 mod plan;
 mod plugin;
 mod schema;
+mod sim;
 mod state;
 mod status;
 mod validate;
@@ -81,6 +82,9 @@ enum Command {
     /// Look at what is remembered of the cluster
     #[command(subcommand)]
     State(state::Command),
+    /// Run a simulated Proxmox VE with Talos nodes on this computer
+    #[command(subcommand)]
+    Sim(sim::Command),
 }
 
 /// How a command ends, as documented.
@@ -238,6 +242,7 @@ pub fn run() -> ExitCode {
         Command::Completions(arguments) => completions::run(&command, &arguments),
         Command::Plugin(which) => plugin::run(&command, which),
         Command::State(which) => state::run(&command, which),
+        Command::Sim(which) => sim::run(&command, &which),
     };
     let (exit, ok) = match ended {
         Ok(()) => (0, true),

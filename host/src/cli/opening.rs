@@ -25,6 +25,8 @@ pub struct Opening {
     pub secrets: Arc<secrets::Store>,
     /// What should be known before anything is done.
     pub notes: Vec<Diagnostic>,
+    /// The simulated site that is worked on, if it is one.
+    _behind: Option<super::sim::Behind>,
 }
 
 /// How state is opened.
@@ -60,7 +62,7 @@ pub fn secrets(session: &Session<'_>) -> Result<Arc<secrets::Store>, Failed> {
 }
 
 /// Every credential that the site names has to be somewhere, or its slot would only fail later.
-fn credentials(loaded: &Loaded, secrets: &secrets::Store) -> Result<(), Failed> {
+fn credentials(loaded: &Loaded, secrets: &dyn SecretStore) -> Result<(), Failed> {
     let mut diagnostics = Vec::new();
     for (slot, config) in &loaded.site.slots {
         let Some(name) = &config.credential else { continue };
@@ -79,7 +81,7 @@ pub fn open(session: &Session<'_>, access: &Access, options: Options, watch: Arc
     let mut loaded = inventory(session)?;
     if loaded.site.slots.is_empty() {
         return Err(Failed::new(Exit::Input, "site/slots", "no site.yaml binds a slot, so nothing says where Proxmox is").help(
-            "add this to site.yaml in the cluster's folder or the one above it:\n\nslots:\n  pve: {url: \"https://PROXMOX:8006\", fingerprint: \"sha256:…\", credential: pve_token}\n\nand keep the token as EMHOST_SECRET_PVE_TOKEN or in secrets.sops.yaml",
+            "add this to site.yaml in the cluster's folder or the one above it:\n\nslots:\n  pve: {url: \"https://PROXMOX:8006\", fingerprint: \"sha256:…\", credential: pve_token}\n\nand keep the token as EMHOST_SECRET_PVE_TOKEN or in secrets.sops.yaml.\nTo try emhost without a Proxmox:\n\nslots:\n  pve: {url: \"sim:\"}",
         ));
     }
     let Some(mut cluster) = loaded.cluster.take() else {
@@ -87,7 +89,9 @@ pub fn open(session: &Session<'_>, access: &Access, options: Options, watch: Arc
     };
     let mut lock = Lock::load(&session.folder)?;
     let secrets = secrets(session)?;
-    credentials(&loaded, &secrets)?;
+    let behind = super::sim::Behind::bind(session, &mut loaded)?;
+    let lent_secrets = behind.as_ref().map_or_else(|| Arc::clone(&secrets) as _, |site| site.secrets(Arc::clone(&secrets) as _));
+    credentials(&loaded, &*lent_secrets)?;
     let mut notes = Vec::new();
     let store = match access {
         Access::Locked { command } => {
@@ -107,8 +111,10 @@ pub fn open(session: &Session<'_>, access: &Access, options: Options, watch: Arc
     let redactor = session.ui.redactor();
     let folder = Dir::open_ambient_dir(&session.folder, ambient_authority())
         .map_err(|error| Failed::new(Exit::Input, "folder/open", format!("cannot open {}: {error}", session.folder.display())))?;
-    let slots = Slots::bind(&loaded.site.slots, Arc::clone(&secrets) as _, redactor.clone(), &|name| folder.read(name))
-        .map_err(|error| Failed::new(Exit::Input, "site/slots", error.to_string()))?;
+    let read_file = |name: &str| behind.as_ref().and_then(|site| site.file(name)).map_or_else(|| folder.read(name), Ok);
+    let slots = Slots::bind(&loaded.site.slots, lent_secrets, redactor.clone(), &read_file)
+        .map_err(|error| Failed::new(Exit::Input, "site/slots", error.to_string()))?
+        .simulated(behind.as_ref().map(super::sim::Behind::network));
     let lent =
         Lent { slots: Arc::new(slots), secrets: Arc::clone(&secrets) as _, redactor, watch: Arc::clone(&watch), limits: Limits::default() };
     let boot_of: BTreeMap<String, String> =
@@ -123,7 +129,7 @@ pub fn open(session: &Session<'_>, access: &Access, options: Options, watch: Arc
     let mut run = Run::new(crew, Arc::new(store), now, watch, options);
     run.networking = loaded.options.has_own_network();
     (run.sources, run.inventory, run.boot_of) = (loaded.sources, loaded.digest, boot_of);
-    Ok(Opening { run: Arc::new(run), secrets, notes })
+    Ok(Opening { run: Arc::new(run), secrets, notes, _behind: behind })
 }
 
 impl Opening {

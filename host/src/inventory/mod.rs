@@ -14,6 +14,7 @@ mod model;
 mod options;
 mod schema;
 mod shape;
+mod simulated;
 pub mod site;
 mod sources;
 mod starter;
@@ -53,12 +54,27 @@ pub struct Loaded {
     pub site: Site,
     /// What the pipeline needs and plugins do not.
     pub options: Options,
+    /// The simulated site, if the slot `pve` leads to one.
+    pub simulated: Option<Simulated>,
     /// Where everything is written.
     pub sources: Sources,
     /// Everything that is wrong or should be known, file by file and line by line.
     pub findings: Vec<Diagnostic>,
     /// SHA-256 over all files that were read, in hexadecimal.
     pub digest: String,
+}
+
+/// A simulated site, as an inventory needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Simulated {
+    /// Its name.
+    pub name: String,
+    /// Whether the `site.yaml` above the cluster's folder binds it, which other clusters share.
+    pub above: bool,
+    /// What there has to be.
+    pub plan: emhost_sim::Plan,
+    /// The machines of the inventory, for whoever wants them without an apply.
+    pub machines: Vec<emhost_sim::Wanted>,
 }
 
 impl Loaded {
@@ -94,11 +110,26 @@ pub fn read(files: &Files) -> Loaded {
 
     let machines = machines::of(&cluster, &nodes, &mut sources, &mut findings);
     let options = Options::of(&cluster, &machines, &site);
-    checks::all(&checks::Context { cluster: &cluster, machines: &machines, options: &options, sources: &sources }, &mut findings);
+    checks::all(
+        &checks::Context {
+            cluster: &cluster,
+            machines: &machines,
+            options: &options,
+            simulated: site.simulator().is_some(),
+            sources: &sources,
+        },
+        &mut findings,
+    );
+    let simulated = site.simulator().zip(simulated::plan(&cluster, &machines, &site)).map(|(name, plan)| Simulated {
+        name: name.to_owned(),
+        above: !sources.written("site.yaml", "/slots/pve"),
+        plan,
+        machines: simulated::machines(&cluster, &machines),
+    });
     let patches = machines::patches(files, &machines, &mut findings);
     let built = machines::cluster(&cluster, &machines, &patches);
     let cluster = if findings.has_errors() { None } else { built };
-    Loaded { cluster, site, options, sources, findings: findings.into_vec(), digest: files.digest() }
+    Loaded { cluster, site, options, simulated, sources, findings: findings.into_vec(), digest: files.digest() }
 }
 
 /// Reads `cluster.yaml` or `nodes.yaml`; what cannot be read is as if it were not there.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::files::Files;
 use super::findings::Findings;
 use super::sources::Document;
-use super::written::{fingerprint, plugin, plugin_list, secret_name, slot_address, word};
+use super::written::{SimKeys, fingerprint, plugin, plugin_list, secret_name, slot_address, word};
 use super::{flaws, shape, yaml};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::plugins::Role;
@@ -130,8 +130,11 @@ pub struct Site {
     /// How the state is kept.
     pub state: StateConfig,
     /// How the embedded simulator behaves, for slots with `url: "sim:"`.
-    pub sim: serde_json::Value,
+    pub sim: SimKeys,
 }
+
+/// The name of the simulated site where `sim:` has none.
+const SIMULATOR: &str = "default";
 
 /// Why a `site.yaml` cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +170,12 @@ impl Site {
         }
         let read = |name: &str| files.texts.get(name).map_or_else(|| Ok(Self::default()), |bytes| Self::understand(name, bytes));
         Ok(read("site.yaml")?.over(read("../site.yaml")?))
+    }
+
+    /// The name of the simulated site, if the slot `pve` is bound to one.
+    pub fn simulator(&self) -> Option<&str> {
+        let name = self.slots.get("pve")?.url.as_deref()?.strip_prefix("sim:")?;
+        Some(if name.is_empty() { SIMULATOR } else { name })
     }
 
     /// Reads one file's text.
@@ -247,7 +256,7 @@ impl Site {
             addons: if self.plugins.addons.is_empty() { above.plugins.addons } else { self.plugins.addons },
         };
         let state = if self.state.said { self.state } else { above.state };
-        let sim = if self.sim.is_null() { above.sim } else { self.sim };
+        let sim = if self.sim == SimKeys::default() { above.sim } else { self.sim };
         Self { slots, plugins, settings, state, sim }
     }
 }

@@ -118,6 +118,48 @@ fn the_full_example_has_every_key_of_the_schema_and_the_reader_takes_it() {
     assert_eq!(cluster.nodes.len(), 6);
 }
 
+/// The full example on a simulated site.
+fn simulated(site: &str) -> Loaded {
+    let mut files = full();
+    files.texts.insert("site.yaml".to_owned(), site.as_bytes().to_vec());
+    read(&files)
+}
+
+#[test]
+fn a_simulated_site_has_what_the_inventory_names() {
+    let loaded = simulated("slots: {pve: {url: 'sim:lab'}}\nsim: {pve: '8.4', profile: home, faults: {reply-lost: 20}}\n");
+    assert_eq!(loaded.findings.iter().filter(|finding| finding.severity == Severity::Error).collect::<Vec<_>>(), [] as [&Diagnostic; 0]);
+    let simulated = loaded.simulated.expect("simulated");
+    assert_eq!((simulated.name.as_str(), simulated.above), ("lab", false));
+    let plan = simulated.plan;
+    assert_eq!(plan.hosts, ["pve1"]);
+    assert_eq!(plan.faults, [(emhost_sim::Fault::ReplyLost, 20)]);
+    let storages: Vec<(&str, &str)> = plan.storages.iter().map(|storage| (storage.id.as_str(), storage.kind.as_str())).collect();
+    assert!(storages.contains(&("local", "dir")) && storages.contains(&("local-lvm", "lvmthin")), "{storages:?}");
+    assert!(plan.gpus.iter().any(|gpu| gpu.pci.bdf == "0000:01:00.0"), "{:?}", plan.gpus);
+    let node = &loaded.cluster.expect("a cluster").nodes[0];
+    let mac = node.cards[0].mac.to_ascii_uppercase();
+    let reserved = plan.reservations.get(&mac).map(ToString::to_string);
+    assert_eq!(reserved.as_deref(), node.address());
+    assert!(read(&full()).simulated.is_none(), "a real site is none");
+}
+
+#[test]
+fn addresses_that_a_simulated_site_cannot_tell_apart_are_refused() {
+    let mut files = full();
+    let site = b"slots: {pve: {url: 'sim:'}}\n".to_vec();
+    files.texts.insert("site.yaml".to_owned(), site.clone());
+    let cluster = String::from_utf8(files.texts["cluster.yaml"].clone()).expect("text");
+    assert!(cluster.contains("vip: 10.0.0.20"), "the example has another address now");
+    for (vip, word) in [("10.0.10.11", None), ("10.1.10.11", Some("end alike")), ("10.0.255.9", Some("keeps x.y.255.z for itself"))] {
+        let text = cluster.replace("vip: 10.0.0.20", &format!("vip: {vip}"));
+        files.texts.insert("cluster.yaml".to_owned(), text.into_bytes());
+        let loaded = read(&files);
+        let told = loaded.findings.iter().find(|finding| finding.code == "sim/address");
+        assert_eq!(told.map(|told| told.summary.contains(word.unwrap_or_default())), word.map(|_| true), "{vip}: {:?}", loaded.findings);
+    }
+}
+
 #[test]
 fn the_schema_and_the_reader_refuse_the_same() {
     for (name, from, to) in [

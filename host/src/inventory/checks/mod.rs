@@ -2,6 +2,7 @@
 
 mod network;
 mod nodes;
+mod simulated;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ pub struct Context<'a> {
     pub cluster: &'a ClusterFile,
     pub machines: &'a [Machine],
     pub options: &'a Options,
+    /// Whether the site is a simulated one.
+    pub simulated: bool,
     pub sources: &'a Sources,
 }
 
@@ -56,6 +59,9 @@ pub fn all(context: &Context<'_>, findings: &mut Findings) {
     }
     if written("cluster.yaml") && written("nodes.yaml") {
         network::nodes(context, findings);
+        if context.simulated {
+            simulated::addresses(context, findings);
+        }
         if endpoint(context.cluster, context.machines).is_none() && !findings.has_errors() {
             let finding = Diagnostic::error("network/endpoint", "nothing says where the Kubernetes API will be");
             let help = "give the first control plane an `ip`, or set `network.vip` or `network.endpoint`";

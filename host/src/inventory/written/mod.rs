@@ -5,12 +5,14 @@
 
 mod cluster;
 mod nodes;
+mod sim;
 
 use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 pub use cluster::{Addon, ClusterFile, Cni, VipBy};
 pub use nodes::{GpuKeys, NodeKeys, NodesFile};
+pub use sim::{Pve, Reservations, SimKeys, SimProfile, SimStorage, SimStorageKind, SimVendor};
 
 use super::formats;
 

@@ -22,7 +22,7 @@ cargo xtask COMMAND
   build     build the emhost binary with its built-in plugins (--release)
   plugins   build the built-in plugins
   guests    build the guests of the tests
-  oracles   build the real programs that tests run against (NAME…: only these)
+  oracles   build the real programs that tests run against (NAME…: only these, --minutes N: begin none after that)
   lint      formatting, clippy and rustdoc, without a warning
   deny      licences, sources and duplicate dependencies
   docs      write the contract reference into docs/ (--check: only compare)

@@ -5,6 +5,7 @@
 
 mod pipeline;
 mod sandbox;
+mod site;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,8 +15,9 @@ use std::time::Duration;
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
-    let write = std::env::args().nth(1).as_deref() == Some("--write");
-    match measure(write) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, parts): (Vec<&str>, Vec<&str>) = arguments.iter().map(String::as_str).partition(|word| word.starts_with("--"));
+    match measure(flags.contains(&"--write"), &parts) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("the measurement failed: {error}");
@@ -55,26 +57,61 @@ the ratio of the two. Times depend on the machine, ratios much less.
 
 ";
 
-fn measure(write: bool) -> Result {
-    let sandbox = tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(sandbox::measure())?;
-    let call = sandbox.iter().find(|pair| pair.first.0 == "sandbox").map_or(Duration::ZERO, |pair| pair.first.1);
-    let pipeline = pipeline::measure(call)?;
-
-    let mut page = HEAD.to_owned();
-    write!(
-        page,
-        "{} cores, {}\n\n## Sandbox\n\n| what | | | ratio |\n|---|---|---|---|\n",
-        std::thread::available_parallelism()?,
-        processor()
-    )?;
-    page.extend(sandbox.iter().map(Pair::row));
-    page.push_str(&pipeline.text());
+/// Measures the named parts, or all. What is not measured keeps its place on the page.
+fn measure(write: bool, parts: &[&str]) -> Result {
+    if let Some(unknown) = parts.iter().find(|part| !["sandbox", "pipeline", "site"].contains(part)) {
+        return Err(format!("there is nothing to measure called `{unknown}`, only sandbox, pipeline and site").into());
+    }
+    let wanted = |part: &str| parts.is_empty() || parts.contains(&part);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut broken = Vec::new();
+    let mut sections = Vec::new();
+    let mut call = Duration::ZERO;
+    if wanted("sandbox") || wanted("pipeline") {
+        let sandbox = runtime.block_on(sandbox::measure())?;
+        call = sandbox.iter().find(|pair| pair.first.0 == "sandbox").map_or(Duration::ZERO, |pair| pair.first.1);
+        broken.extend(sandbox::broken(&sandbox));
+        let rows: String = sandbox.iter().map(Pair::row).collect();
+        sections.push(format!("## Sandbox\n\n| what | | | ratio |\n|---|---|---|---|\n{rows}\n"));
+    }
+    if wanted("pipeline") {
+        let pipeline = pipeline::measure(call)?;
+        broken.extend(pipeline.broken());
+        sections.push(format!("{}\n", pipeline.text().trim()));
+    }
+    if wanted("site") {
+        let site = runtime.block_on(site::measure())?;
+        broken.extend(site.broken());
+        sections.push(site.text());
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks.md");
+    let old = std::fs::read_to_string(&file).unwrap_or_default();
+    let page = page(&old, &sections)?;
     println!("{page}");
     if write {
-        std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks.md"), &page)?;
+        std::fs::write(file, &page)?;
     }
-    let broken = [sandbox::broken(&sandbox), pipeline.broken()].concat();
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n").into()) }
+}
+
+/// The sections of a page, each from its heading to the next.
+fn split(text: &str) -> Vec<String> {
+    let text = format!("\n{text}");
+    text.split("\n## ").skip(1).map(|section| format!("## {}\n", section.trim_end())).collect()
+}
+
+/// The page with these sections in it, and the old ones where there is no new one.
+fn page(old: &str, new: &[String]) -> Result<String> {
+    let title = |section: &str| section.lines().next().unwrap_or_default().to_owned();
+    let new = split(&new.join("\n"));
+    let mut sections: Vec<String> = split(old).into_iter().filter(|old| new.iter().all(|new| title(new) != title(old))).collect();
+    sections.extend(new);
+    let order = ["## Sandbox", "## Plan and apply", "## One step", "## Simulated site"];
+    sections.sort_by_key(|section| order.iter().position(|known| *known == title(section)).unwrap_or(order.len()));
+    let mut page = HEAD.to_owned();
+    write!(page, "{} cores, {}\n\n", std::thread::available_parallelism()?, processor())?;
+    page.push_str(&sections.join("\n"));
+    Ok(page)
 }
 
 fn processor() -> String {

@@ -1,0 +1,203 @@
+//! A hundred machines on one simulated site of the real binary: memory, the time until all are up, and how fast the API answers.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use futures::stream;
+use serde_json::Value;
+
+use crate::{Result, median};
+
+const MACHINES: u8 = 100;
+/// How many machines are made at once.
+const AT_ONCE: usize = 8;
+/// How often the list of everything is asked for.
+const LOOKS: usize = 1000;
+/// The most memory the site may have with all machines up.
+const BOUND: u64 = 500;
+
+/// What was measured.
+pub struct Report {
+    made: Duration,
+    up: Duration,
+    before: u64,
+    after: u64,
+    median: Duration,
+    p99: Duration,
+}
+
+/// A process that ends with us: a benchmark that failed leaves nothing behind.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The simulated site, run by the real binary.
+struct Site {
+    process: Process,
+    url: String,
+    factory: String,
+    token: String,
+    network: u8,
+    client: reqwest::Client,
+}
+
+pub async fn measure() -> Result<Report> {
+    emhost_sim_kit::tls::provider();
+    let folder = tempfile::tempdir()?;
+    let site = Site::start(folder.path())?;
+    let before = site.memory()?;
+    let started = Instant::now();
+    let schematic = site.client.post(format!("{}/schematics", site.factory)).body("customization: {}\n").send().await?.text().await?;
+    let schematic: Value = serde_json::from_str(&schematic)?;
+    let image = format!("{}/image/{}/v1.11.5/nocloud-amd64.qcow2", site.factory, schematic["id"].as_str().unwrap_or_default());
+    let form = [("content", "import"), ("filename", "talos.qcow2"), ("url", image.as_str())];
+    site.task(site.post("/nodes/pve1/storage/local/download-url", &form).await?).await?;
+    let all: Vec<Result> = stream::iter(1..=MACHINES).map(|number| site.machine(number)).buffer_unordered(AT_ONCE).collect().await;
+    all.into_iter().collect::<Result>()?;
+    let made = started.elapsed();
+    for number in 1..=MACHINES {
+        let address = Ipv4Addr::new(127, site.network, 10, number);
+        while tokio::net::TcpStream::connect((address, 50000)).await.is_err() {
+            if started.elapsed() > Duration::from_mins(5) {
+                return Err(format!("{address} does not come up").into());
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+    let up = started.elapsed();
+    let mut times = Vec::new();
+    for _ in 0..LOOKS {
+        let asked = Instant::now();
+        let listed = site.get("/cluster/resources").await?;
+        times.push(asked.elapsed());
+        let machines = listed.as_array().into_iter().flatten().filter(|one| one["type"] == "qemu").count();
+        if machines != usize::from(MACHINES) {
+            return Err(format!("{machines} machines are listed").into());
+        }
+    }
+    let after = site.memory()?;
+    times.sort_unstable();
+    Ok(Report { made, up, before, after, p99: times[LOOKS * 99 / 100], median: median(times) })
+}
+
+impl Site {
+    fn start(folder: &Path) -> Result<Self> {
+        let mut nodes = "controlplane:\n  - {name: m-1, ip: 10.0.10.1}\nworkers:\n".to_owned();
+        for number in 2..=MACHINES {
+            writeln!(nodes, "  - {{name: m-{number}, ip: 10.0.10.{number}, mac: \"{}\"}}", mac(number))?;
+        }
+        let nodes = nodes.replace("{name: m-1, ip: 10.0.10.1}", &format!("{{name: m-1, ip: 10.0.10.1, mac: \"{}\"}}", mac(1)));
+        let cluster = "cluster_name: bench\ntalos_version: v1.11.5\nkubernetes_version: v1.34.1\nnetwork: {gateway: 10.0.0.1, prefix: 16}\nproxmox: {node: pve1}\n";
+        for (name, text) in [("cluster.yaml", cluster), ("nodes.yaml", &nodes), ("site.yaml", "slots: {pve: {url: \"sim:\"}}\n")] {
+            std::fs::write(folder.join(name), text)?;
+        }
+        let mut process = Command::new(emhost_tests::site::binary())
+            .args(["-C", ".", "sim", "run", "--json"])
+            .current_dir(folder)
+            .env("XDG_STATE_HOME", folder.join("state"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .map(Process)?;
+        let mut first = String::new();
+        BufReader::new(process.0.stdout.take().ok_or("no output")?).read_line(&mut first)?;
+        let event: Value = serde_json::from_str(&first).map_err(|error| format!("`emhost sim run` said `{first}`: {error}"))?;
+        let running: Value = serde_json::from_slice(&std::fs::read(folder.join(".emhost/sim/default/running.json"))?)?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let authority = reqwest::Certificate::from_pem_bundle(text(&running["authority"]).as_bytes())?;
+        Ok(Self {
+            process,
+            url: text(&event["pve"]),
+            factory: text(&event["factory"]),
+            token: text(&running["token"]),
+            network: u8::try_from(running["network"].as_u64().unwrap_or_default())?,
+            client: reqwest::Client::builder().tls_certs_only(authority).no_proxy().build()?,
+        })
+    }
+
+    /// MiB that are in memory.
+    fn memory(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
+        let answer = request.header("Authorization", format!("PVEAPIToken={}", self.token)).send().await?;
+        let (status, text) = (answer.status(), answer.text().await?);
+        if !status.is_success() {
+            return Err(format!("{status}: {text}").into());
+        }
+        Ok(serde_json::from_str::<Value>(&text)?["data"].take())
+    }
+
+    async fn get(&self, path: &str) -> Result<Value> {
+        self.send(self.client.get(format!("{}/api2/json{path}", self.url))).await
+    }
+
+    async fn post(&self, path: &str, form: &[(&str, &str)]) -> Result<Value> {
+        self.send(self.client.post(format!("{}/api2/json{path}", self.url)).form(form)).await
+    }
+
+    async fn task(&self, upid: Value) -> Result {
+        let upid = upid.as_str().unwrap_or_default().to_owned();
+        loop {
+            let task = self.get(&format!("/nodes/pve1/tasks/{upid}/status")).await?;
+            match (task["status"].as_str(), task["exitstatus"].as_str()) {
+                (Some("stopped"), Some("OK")) => return Ok(()),
+                (Some("stopped"), exit) => return Err(format!("{upid}: {exit:?}").into()),
+                _ => tokio::time::sleep(Duration::from_millis(2)).await,
+            }
+        }
+    }
+
+    async fn machine(&self, number: u8) -> Result {
+        let vmid = (100 + u32::from(number)).to_string();
+        let net = format!("virtio={},bridge=vmbr0", mac(number));
+        let form = [
+            ("vmid", vmid.as_str()),
+            ("memory", "2048"),
+            ("cpu", "host"),
+            ("scsi0", "local-lvm:0,import-from=local:import/talos.qcow2"),
+            ("net0", &net),
+            ("boot", "order=scsi0"),
+        ];
+        self.task(self.post("/nodes/pve1/qemu", &form).await?).await?;
+        self.task(self.post(&format!("/nodes/pve1/qemu/{vmid}/status/start"), &[]).await?).await
+    }
+}
+
+fn mac(number: u8) -> String {
+    format!("02:00:00:00:00:{number:02x}")
+}
+
+impl Report {
+    pub fn text(&self) -> String {
+        let Self { made, up, before, after, median, p99 } = self;
+        let each = 1024 * after.saturating_sub(*before) / u64::from(MACHINES);
+        format!(
+            "## Simulated site\n\n`emhost sim run` with {MACHINES} machines, each made out of an image, started, and waiting for its configuration.\n\n\
+            | what | |\n|---|---|\n\
+            | all machines made, {AT_ONCE} at once | {made:.1?} |\n\
+            | all of them up | {up:.1?} |\n\
+            | memory without machines | {before} MiB |\n\
+            | memory with all machines | {after} MiB ({each} KiB each, at most {BOUND} MiB in all) |\n\
+            | `GET /cluster/resources`, median of {LOOKS} | {median:.1?} |\n\
+            | `GET /cluster/resources`, 99 of 100 | {p99:.1?} |\n"
+        )
+    }
+
+    pub fn broken(&self) -> Vec<String> {
+        if self.after < BOUND { Vec::new() } else { vec![format!("the site needs {} MiB, and {BOUND} are the bound", self.after)] }
+    }
+}

@@ -5,14 +5,14 @@
 //! of the write it was part of: all before that one were durable by then. So a reader can tell a write that
 //! a crash tore, which nobody relied on, from damage to what somebody did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use super::disk::{Disk, JOURNALS, Tail};
-use super::model::Entry;
+use super::model::{Entry, State};
 
 /// How the name of every journal ends.
 const ENDING: &str = ".jsonl";
@@ -102,6 +102,17 @@ pub fn is_journal(name: &str) -> bool {
     name.ends_with(ENDING) && !name.starts_with('.')
 }
 
+/// A name for a journal that begins now.
+pub(super) fn name(known: &BTreeSet<String>, mut random: impl FnMut() -> u16) -> String {
+    loop {
+        let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+        let name = format!("{time}-{:04x}{ENDING}", random());
+        if !known.contains(&name) {
+            return name;
+        }
+    }
+}
+
 /// Reads a journal of this name.
 pub fn read(name: &str, bytes: &[u8]) -> Recorded {
     let mut recorded = Recorded::default();
@@ -189,6 +200,8 @@ struct Writer {
     tail: Option<Tail>,
     next: u64,
     poisoned: bool,
+    /// Names of journals that the state knows, there or not: what it knows of one must not be taken for this one.
+    known: BTreeSet<String>,
 }
 
 /// Records that are durable.
@@ -215,11 +228,12 @@ fn copy(error: &io::Error) -> io::Error {
 }
 
 impl Journal {
-    /// A journal that builds on the state of this serial.
-    pub fn new(disk: Arc<Disk>, cluster: &str, serial: u64, command: String) -> Self {
+    /// A journal that builds on this state.
+    pub fn new(disk: Arc<Disk>, state: &State, command: String) -> Self {
         let emhost = env!("CARGO_PKG_VERSION").to_owned();
-        let header = Header { journal: String::new(), cluster: cluster.to_owned(), serial, emhost };
-        let writer = Writer { header, command, tail: None, next: 0, poisoned: false };
+        let header = Header { journal: String::new(), cluster: state.id.clone(), serial: state.serial, emhost };
+        let known = state.journals.keys().cloned().collect();
+        let writer = Writer { header, command, tail: None, next: 0, poisoned: false, known };
         Self { disk, queue: Mutex::default(), turn: Condvar::new(), writer: Mutex::new(writer) }
     }
 
@@ -269,7 +283,7 @@ impl Journal {
         }
         let mut tail = match writer.tail.take() {
             Some(tail) => tail,
-            None => self.begin(&mut writer.header)?,
+            None => self.begin(&mut writer.header, &writer.known)?,
         };
         let (mut bytes, mut number, since) = (Vec::new(), writer.next, writer.next);
         let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
@@ -301,11 +315,10 @@ impl Journal {
     }
 
     /// Makes the run's file, for good.
-    fn begin(&self, header: &mut Header) -> io::Result<Tail> {
+    fn begin(&self, header: &mut Header, known: &BTreeSet<String>) -> io::Result<Tail> {
         let mut tries = 0;
         let tail = loop {
-            let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-            header.journal = format!("{time}-{:04x}{ENDING}", rand::random::<u16>());
+            header.journal = name(known, rand::random);
             match self.disk.create(&format!("{JOURNALS}/{}", header.journal)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < NAMES => tries += 1,
                 other => break other?,

@@ -170,7 +170,7 @@ impl Store {
 
     fn assemble(disk: Arc<Disk>, written: Written, command: String, held: Option<Lock>, options: Options) -> Self {
         let state = Arc::new(written.state.clone());
-        let journal = Journal::new(Arc::clone(&disk), &state.id, state.serial, command);
+        let journal = Journal::new(Arc::clone(&disk), &state, command);
         let memory = Mutex::new(Memory { state, journal: None, closed: held.is_none() });
         Self { disk, options, journal, memory, written: Mutex::new(written), numbers: AtomicU64::new(0), lock: Mutex::new(held) }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::journal::read;
+use super::super::journal::{name, read};
 use super::super::{Entry, StateError, UnitJournal};
 use super::{Folder, answer, call, fold, said};
 use crate::capabilities::journal::{Change, Journal as _, Outcome};
@@ -213,4 +213,15 @@ fn one_that_only_looks_sees_whole_records_while_another_writes() {
             seen = now;
         }
     });
+}
+
+#[test]
+fn a_name_that_the_state_knows_is_never_used_again() {
+    let mut known = std::collections::BTreeSet::new();
+    for number in 0..100 {
+        // As unlucky as can be: each number is the one before, once more.
+        let mut unlucky = (number - 1..).map(|number| u16::try_from(number.max(0)).unwrap());
+        let name = name(&known, || unlucky.next().unwrap());
+        assert!(known.insert(name.clone()), "{name}");
+    }
 }

@@ -16,7 +16,8 @@ use emhost_sim_machines::lan::Lans;
 use emhost_sim_proxmox::{HostSpec, Pve, Spec};
 use emhost_sim_talos::{Fleet, NodeView};
 
-use crate::furnish::{self, FurnishError};
+use crate::administrator::{Administrator, ApiError};
+use crate::furnish;
 use crate::ground::Grounds;
 use crate::{Access, Plan, Wanted};
 
@@ -49,7 +50,7 @@ pub enum SiteError {
     Certificate(#[from] CertificateError),
     /// What the plan names cannot be put there.
     #[error("what the inventory names cannot be put there: {0}")]
-    Furnish(#[from] FurnishError),
+    Furnish(#[from] ApiError),
 }
 
 fn at(what: impl Into<String>) -> impl FnOnce(io::Error) -> SiteError {
@@ -61,7 +62,7 @@ fn at(what: impl Into<String>) -> impl FnOnce(io::Error) -> SiteError {
 pub struct Site {
     folder: PathBuf,
     plan: Plan,
-    access: Access,
+    administrator: Administrator,
     dials: Arc<Dials>,
     grounds: Arc<Grounds>,
     pve: Arc<Pve>,
@@ -132,15 +133,21 @@ impl Site {
             authority,
             hosts,
         };
-        furnish::furnish(&plan, &access).await?;
+        let administrator = Administrator::new(access)?;
+        furnish::furnish(&plan, &administrator).await?;
         dials.set_faults(plan.faults.clone());
-        access.announce(folder).map_err(at("running.json"))?;
-        Ok(Self { folder: folder.to_owned(), plan, access, dials, grounds, pve, _serving: (serving, factory_serving) })
+        administrator.access().announce(folder).map_err(at("running.json"))?;
+        Ok(Self { folder: folder.to_owned(), plan, administrator, dials, grounds, pve, _serving: (serving, factory_serving) })
     }
 
     /// How it is reached.
     pub fn access(&self) -> &Access {
-        &self.access
+        self.administrator.access()
+    }
+
+    /// Somebody with every right at its API.
+    pub fn administrator(&self) -> &Administrator {
+        &self.administrator
     }
 
     /// Makes the machines that are not there yet and starts those that do not run. Says how many it made.
@@ -149,7 +156,7 @@ impl Site {
     /// Proxmox said no.
     pub async fn make(&self, wanted: &[Wanted]) -> Result<usize, SiteError> {
         self.dials.set_faults(Vec::new());
-        let made = furnish::machines(&self.plan, &self.access, wanted).await;
+        let made = furnish::machines(&self.plan, &self.administrator, wanted).await;
         self.dials.set_faults(self.plan.faults.clone());
         Ok(made?)
     }

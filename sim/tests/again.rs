@@ -11,9 +11,9 @@ use emhost_sim::{Site, SiteError, StoreError};
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_site_lets_go_of_everything_when_it_ends() {
     let lab = Lab::new(plan(2)).await;
-    lab.machines(2, common::VERSION, "nocloud-amd64.qcow2").await;
+    lab.machines(2, common::VERSION).await;
     lab.stage(2, "maintenance").await;
-    let Lab { site, api: _, folder } = lab;
+    let Lab { site, folder } = lab;
     drop(site);
     let started = Instant::now();
     let again = loop {

@@ -6,7 +6,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use common::{Lab, Said, oracle, plan, run};
+use common::{Lab, Said, plan, run};
+use emhost_oracles::program;
 
 /// A real client in the lab's folder.
 struct Client<'a> {
@@ -46,7 +47,7 @@ fn image(version: &str) -> String {
 /// Three control planes and two workers, from maintenance mode to health and back to nothing, with the client of one version.
 async fn life(version: &str, newer: &str, kubernetes: &str, talosctl: &Path, kubectl: &Path) {
     let lab = Lab::new(plan(5)).await;
-    lab.machines(5, version, "nocloud-amd64.qcow2").await;
+    lab.machines(5, version).await;
     lab.stage(5, "maintenance").await;
     let talos = Client { lab: &lab, program: talosctl.to_owned() };
     let kube = Client { lab: &lab, program: kubectl.to_owned() };
@@ -163,12 +164,12 @@ spec:
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn talosctl_1_11_is_content() {
-    let (Some(talosctl), Some(kubectl)) = (oracle("talosctl-v1.11.5", "talosctl"), oracle("kubectl-v1.34.2", "kubectl")) else { return };
+    let (Some(talosctl), Some(kubectl)) = (program("talosctl-v1.11.5", "talosctl"), program("kubectl-v1.34.2", "kubectl")) else { return };
     life("v1.11.5", "v1.11.6", "v1.34.1", &talosctl, &kubectl).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn talosctl_1_12_is_content() {
-    let (Some(talosctl), Some(kubectl)) = (oracle("talosctl-v1.12.1", "talosctl"), oracle("kubectl-v1.34.2", "kubectl")) else { return };
+    let (Some(talosctl), Some(kubectl)) = (program("talosctl-v1.12.1", "talosctl"), program("kubectl-v1.34.2", "kubectl")) else { return };
     life("v1.12.1", "v1.12.2", "v1.34.1", &talosctl, &kubectl).await;
 }

@@ -24,15 +24,7 @@ struct Bench {
 impl Bench {
     /// None, and a loud word, where `sops` was not built.
     fn new() -> Option<Self> {
-        let cache = || {
-            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-            Some(cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("emhost-oracles"))
-        };
-        let sops = std::env::var_os("EMHOST_ORACLES").map(PathBuf::from).or_else(cache)?.join("bin/sops-v3.11.0");
-        if !sops.is_file() {
-            eprintln!("SKIPPED: {} is not there; `cargo xtask oracles sops` builds it", sops.display());
-            return None;
-        }
+        let sops = emhost_oracles::program("sops-v3.11.0", "sops")?;
         Some(Self { sops, folder: tempfile::tempdir().unwrap() })
     }
 

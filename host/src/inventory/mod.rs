@@ -120,14 +120,14 @@ pub fn read(files: &Files) -> Loaded {
         },
         &mut findings,
     );
+    let patches = machines::patches(files, &machines, &mut findings);
+    let built = machines::cluster(&cluster, &machines, &patches);
     let simulated = site.simulator().zip(simulated::plan(&cluster, &machines, &site)).map(|(name, plan)| Simulated {
         name: name.to_owned(),
         above: !sources.written("site.yaml", "/slots/pve"),
         plan,
-        machines: simulated::machines(&cluster, &machines),
+        machines: built.as_ref().map(|built| simulated::machines(built, options.vmid_range)).unwrap_or_default(),
     });
-    let patches = machines::patches(files, &machines, &mut findings);
-    let built = machines::cluster(&cluster, &machines, &patches);
     let cluster = if findings.has_errors() { None } else { built };
     Loaded { cluster, site, options, simulated, sources, findings: findings.into_vec(), digest: files.digest() }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use emhost_sim::{Fault, Gpu, Lan, PciSpec, Plan, Profile, Release, StorageSpec, Template, Wanted};
 
 use super::machines::Machine;
+use super::model::{Cluster, Node};
 use super::options;
 use super::site::Site;
 use super::values::{self, disk_gib};
@@ -64,37 +66,28 @@ pub fn plan(cluster: &ClusterFile, machines: &[Machine], site: &Site) -> Option<
 }
 
 /// The machines of the inventory.
-pub fn machines(cluster: &ClusterFile, machines: &[Machine]) -> Vec<Wanted> {
-    let wanted = |machine: &Machine| {
-        let keys = &machine.keys;
-        let extensions = cluster.extensions.iter().chain(&keys.extensions).cloned();
+pub fn machines(cluster: &Cluster, vmids: Option<(u32, u32)>) -> Vec<Wanted> {
+    let wanted = |node: &Arc<Node>| {
+        let (card, disk) = (node.cards.first()?, node.disks.iter().find(|disk| disk.system)?);
         Some(Wanted {
-            name: machine.name.clone()?,
-            vmid: keys.vmid,
-            vmids: cluster.proxmox.vmid_range.as_deref().and_then(values::number_range).unwrap_or(VMIDS),
-            host: machine.host.clone()?,
-            storage: keys.datastore.clone().unwrap_or_else(|| cluster.proxmox.datastore.clone()),
-            cores: keys.cpu.unwrap_or(2),
-            memory_mib: match &keys.ram {
-                Some(Size::Number(mib)) => *mib,
-                Some(Size::Text(text)) => values::memory_mib(text)?,
-                None => 4096,
-            },
-            disk_gib: match &keys.disk {
-                Some(Size::Number(gib)) => *gib,
-                Some(Size::Text(text)) => disk_gib(text)?,
-                None => 40,
-            },
-            mac: machine.mac.clone(),
-            bridge: keys.bridge.clone().unwrap_or_else(|| cluster.proxmox.bridge.clone()),
-            vlan: keys.vlan.or(cluster.network.vlan),
-            version: format!("v{}", cluster.talos_version.as_ref()?.trim_start_matches('v')),
-            extensions: extensions.collect(),
-            address: machine.address(),
-            control_plane: machine.role == NodeRole::ControlPlane,
+            name: node.name.clone(),
+            vmid: node.machine_number,
+            vmids: vmids.unwrap_or(VMIDS),
+            host: node.placement.clone()?,
+            storage: disk.storage.clone(),
+            cores: node.cores,
+            memory_mib: node.memory_mib,
+            disk_gib: disk.size_gib.into(),
+            mac: card.mac.clone(),
+            bridge: card.bridge.clone(),
+            vlan: card.vlan,
+            version: cluster.os_version.clone(),
+            extensions: node.contribution.extensions.clone(),
+            address: node.address().and_then(|address| address.parse().ok()),
+            control_plane: node.role == NodeRole::ControlPlane,
         })
     };
-    machines.iter().filter_map(wanted).collect()
+    cluster.nodes.iter().filter_map(wanted).collect()
 }
 
 fn push(list: &mut Vec<String>, item: String) {
@@ -139,7 +132,7 @@ fn storage(name: &str, keys: &SimStorage) -> StorageSpec {
         None => STORAGE,
     };
     let shared = keys.shared || matches!(kind, "nfs" | "rbd");
-    StorageSpec { id: name.to_owned(), kind: kind.to_owned(), content, shared, nodes: keys.hosts.clone(), disabled: false, size }
+    StorageSpec { content, shared, nodes: keys.hosts.clone(), size, ..StorageSpec::new(name, kind, &[]) }
 }
 
 fn gpus(machines: &[Machine], site: &Site, first: &str) -> Vec<Gpu> {
@@ -149,7 +142,7 @@ fn gpus(machines: &[Machine], site: &Site, first: &str) -> Vec<Gpu> {
             return;
         }
         let group = group.map_or_else(|| 14 + i32::try_from(gpus.len()).unwrap_or_default(), i32::from);
-        gpus.push(Gpu { host, pci: pci(bdf, vendor, group), mapping });
+        gpus.push(Gpu { host, pci: pci(&bdf, vendor, group), mapping });
     };
     for gpu in &site.sim.gpus {
         let Some(bdf) = values::pci_device(&gpu.bdf) else { continue };
@@ -177,20 +170,19 @@ fn with_function(bdf: String) -> String {
     if bdf.contains('.') { bdf } else { bdf + ".0" }
 }
 
-fn pci(bdf: String, vendor: SimVendor, iommu_group: i32) -> PciSpec {
-    let (vendor, device, vendor_name, device_name) = match vendor {
-        SimVendor::Nvidia => ("0x10de", "0x2204", "NVIDIA Corporation", "GA102 [GeForce RTX 3090]"),
-        SimVendor::Amd => ("0x1002", "0x744c", "Advanced Micro Devices, Inc. [AMD/ATI]", "Navi 31 [Radeon RX 7900 XT]"),
-        SimVendor::Intel => ("0x8086", "0x56a0", "Intel Corporation", "DG2 [Arc A770]"),
-    };
-    PciSpec {
-        bdf,
-        class: "0x030000".to_owned(),
+fn pci(bdf: &str, vendor: SimVendor, iommu_group: i32) -> PciSpec {
+    let nvidia = PciSpec::graphics(bdf, iommu_group);
+    let of = |vendor: &str, device: &str, vendor_name: &str, device_name: &str| PciSpec {
         vendor: vendor.to_owned(),
         device: device.to_owned(),
         vendor_name: vendor_name.to_owned(),
         device_name: device_name.to_owned(),
-        iommu_group,
+        ..nvidia.clone()
+    };
+    match vendor {
+        SimVendor::Amd => of("0x1002", "0x744c", "Advanced Micro Devices, Inc. [AMD/ATI]", "Navi 31 [Radeon RX 7900 XT]"),
+        SimVendor::Intel => of("0x8086", "0x56a0", "Intel Corporation", "DG2 [Arc A770]"),
+        SimVendor::Nvidia => nvidia,
     }
 }
 

@@ -8,7 +8,6 @@ use common::{Site, builtin, nodes};
 macro_rules! site {
     () => {{
         if common::kubectl().is_none() {
-            eprintln!("SKIPPED: no kubectl v1.34.2 on this computer");
             return;
         }
         let site = Site::start().await;

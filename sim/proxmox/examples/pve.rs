@@ -69,24 +69,7 @@ impl Guests for Seeming {
 }
 
 fn spec(listen: SocketAddr, release: Release) -> Spec {
-    let storage = |id: &str, kind: &str, content: &[&str]| StorageSpec {
-        id: id.to_owned(),
-        kind: kind.to_owned(),
-        content: content.iter().map(|name| (*name).to_owned()).collect(),
-        shared: false,
-        nodes: Vec::new(),
-        disabled: false,
-        size: 500 << 30,
-    };
-    let device = |bdf: &str, group: i32| PciSpec {
-        bdf: bdf.to_owned(),
-        class: "0x030000".to_owned(),
-        vendor: "0x10de".to_owned(),
-        device: "0x2204".to_owned(),
-        vendor_name: "NVIDIA Corporation".to_owned(),
-        device_name: "GA102 [GeForce RTX 3090]".to_owned(),
-        iommu_group: group,
-    };
+    let storage = |id: &str, kind: &str, content: &[&str]| StorageSpec { size: 500 << 30, ..StorageSpec::new(id, kind, content) };
     Spec {
         release,
         cluster: None,
@@ -96,7 +79,7 @@ fn spec(listen: SocketAddr, release: Release) -> Spec {
             cores: 16,
             memory: 64 << 30,
             bridges: vec!["vmbr0".to_owned()],
-            pci: vec![device("0000:01:00.0", 14), device("0000:02:00.0", 15)],
+            pci: vec![PciSpec::graphics("0000:01:00.0", 14), PciSpec::graphics("0000:02:00.0", 15)],
             iommu: true,
         }],
         storages: vec![

@@ -94,3 +94,33 @@ pub struct StorageSpec {
     /// Bytes, on each host where it is not shared.
     pub size: u64,
 }
+
+impl StorageSpec {
+    /// A storage of 1 TiB on every host.
+    pub fn new(id: &str, kind: &str, content: &[&str]) -> Self {
+        Self {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+            content: content.iter().map(|word| (*word).to_owned()).collect(),
+            shared: false,
+            nodes: Vec::new(),
+            disabled: false,
+            size: 1 << 40,
+        }
+    }
+}
+
+impl PciSpec {
+    /// A graphics card in a group of its own.
+    pub fn graphics(bdf: &str, iommu_group: i32) -> Self {
+        Self {
+            bdf: bdf.to_owned(),
+            class: "0x030000".to_owned(),
+            vendor: "0x10de".to_owned(),
+            device: "0x2204".to_owned(),
+            vendor_name: "NVIDIA Corporation".to_owned(),
+            device_name: "GA102 [GeForce RTX 3090]".to_owned(),
+            iommu_group,
+        }
+    }
+}

@@ -10,7 +10,7 @@ mod site;
 use std::process::Command;
 
 use site::Site;
-use site::talosctl::{Said, Talosctl, program, said};
+use site::talosctl::{Said, Talosctl, said};
 
 fn contains(text: &str, parts: &[&str]) {
     for part in parts {
@@ -218,7 +218,11 @@ fn small(patch: &[&str]) -> Option<(tokio::runtime::Runtime, Site, Talosctl)> {
 /// kubectl with the kubeconfig of the cluster.
 fn kubectl(talosctl: &Talosctl, arguments: &[&str]) -> Option<Said> {
     let mut command = Command::new("timeout");
-    command.arg("60").arg(program("kubectl-v1.34.2")?).args(["--kubeconfig", &talosctl.path("kubeconfig")]).args(arguments);
+    command
+        .arg("60")
+        .arg(emhost_oracles::program("kubectl-v1.34.2", "kubectl")?)
+        .args(["--kubeconfig", &talosctl.path("kubeconfig")])
+        .args(arguments);
     Some(said(&command.env("HOME", talosctl.folder.path()).output().unwrap()))
 }
 

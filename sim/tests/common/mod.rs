@@ -1,4 +1,4 @@
-//! A whole site in a temporary folder, an administrator at its API, and the real programs that judge it.
+//! A whole site in a temporary folder, and how the real programs that judge it are run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, dead_code, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
@@ -7,42 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use emhost_sim::{Access, Lan, Network, Plan, Release, Site, StorageSpec};
-use serde_json::Value;
+use emhost_sim::{Lan, Network, Plan, Release, Site, StorageSpec, Wanted};
 
 pub const VERSION: &str = "v1.11.5";
-
-/// Where real programs are kept.
-pub fn oracles() -> PathBuf {
-    let cache = || {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        cache.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache")).join("emhost-oracles")
-    };
-    std::env::var_os("EMHOST_ORACLES").map_or_else(cache, PathBuf::from)
-}
-
-/// A real program; none, and a loud word, where it was not built.
-pub fn oracle(name: &str, script: &str) -> Option<PathBuf> {
-    let path = oracles().join("bin").join(name);
-    if path.is_file() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED: {} is not there; `cargo xtask oracles {script}` builds it", path.display());
-    None
-}
-
-/// A storage as the installer of Proxmox makes them.
-pub fn storage(id: &str, kind: &str, content: &[&str]) -> StorageSpec {
-    StorageSpec {
-        id: id.to_owned(),
-        kind: kind.to_owned(),
-        content: content.iter().map(|word| (*word).to_owned()).collect(),
-        shared: false,
-        nodes: Vec::new(),
-        disabled: false,
-        size: 4096 << 30,
-    }
-}
 
 /// The MAC of the n-th machine.
 pub fn mac(number: u8) -> String {
@@ -56,8 +23,8 @@ pub fn plan(machines: u8) -> Plan {
         hosts: vec!["pve1".to_owned()],
         bridges: vec!["vmbr0".to_owned()],
         storages: vec![
-            storage("local", "dir", &["images", "iso", "vztmpl", "import", "snippets", "backup"]),
-            storage("local-lvm", "lvmthin", &["images", "rootdir"]),
+            StorageSpec::new("local", "dir", &["images", "iso", "vztmpl", "import", "snippets", "backup"]),
+            StorageSpec::new("local-lvm", "lvmthin", &["images", "rootdir"]),
         ],
         networks: vec![Lan {
             bridge: "vmbr0".to_owned(),
@@ -72,10 +39,30 @@ pub fn plan(machines: u8) -> Plan {
     }
 }
 
-/// A site and somebody at its API.
+/// The n-th machine, VMID 100 + n.
+fn machine(number: u8, version: &str) -> Wanted {
+    Wanted {
+        name: format!("node-{number}"),
+        vmid: Some(100 + u32::from(number)),
+        vmids: (100, 8999),
+        host: "pve1".to_owned(),
+        storage: "local-lvm".to_owned(),
+        cores: 2,
+        memory_mib: 4096,
+        disk_gib: 40,
+        mac: mac(number),
+        bridge: "vmbr0".to_owned(),
+        vlan: None,
+        version: version.to_owned(),
+        extensions: Vec::new(),
+        address: None,
+        control_plane: false,
+    }
+}
+
+/// A site in a folder of its own.
 pub struct Lab {
     pub site: Site,
-    pub api: Api,
     pub folder: tempfile::TempDir,
 }
 
@@ -83,13 +70,12 @@ impl Lab {
     pub async fn new(plan: Plan) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let site = Site::start(&folder.path().join("site"), &claims(), plan).await.unwrap();
-        let api = Api::new(site.access().clone());
-        Self { site, api, folder }
+        Self { site, folder }
     }
 
     /// Where an address of the site is dialled.
     pub fn dial(&self, address: Ipv4Addr) -> String {
-        Network::new(self.api.access.network).dial(address).to_string()
+        Network::new(self.site.access().network).dial(address).to_string()
     }
 
     /// Where the n-th machine is dialled.
@@ -102,41 +88,9 @@ impl Lab {
     }
 
     /// Makes machines 1 to `count` out of an image of the Image Factory and starts them: VMID 100 + n.
-    pub async fn machines(&self, count: u8, version: &str, file: &str) {
-        let api = &self.api;
-        let schematic = api.factory_post("/schematics", "customization: {}\n").await["id"].as_str().unwrap().to_owned();
-        let url = format!("{}/image/{schematic}/{version}/{file}", api.access.factory);
-        let name = format!("talos-{version}.qcow2");
-        api.task(
-            "pve1",
-            api.post("/nodes/pve1/storage/local/download-url", &[("content", "import"), ("filename", &name), ("url", &url)]).await,
-        )
-        .await;
-        futures::future::join_all((1..=count).map(|number| self.machine(number, &name))).await;
-    }
-
-    async fn machine(&self, number: u8, image: &str) {
-        let api = &self.api;
-        let vmid = (100 + u32::from(number)).to_string();
-        let disk = format!("local-lvm:0,import-from=local:import/{image}");
-        let net = format!("virtio={},bridge=vmbr0", mac(number));
-        let form = [
-            ("vmid", vmid.as_str()),
-            ("name", &format!("node-{number}")),
-            ("memory", "4096"),
-            ("cores", "2"),
-            ("cpu", "host"),
-            ("machine", "q35"),
-            ("bios", "ovmf"),
-            ("efidisk0", "local-lvm:1,efitype=4m,pre-enrolled-keys=0"),
-            ("scsihw", "virtio-scsi-pci"),
-            ("scsi0", &disk),
-            ("net0", &net),
-            ("boot", "order=scsi0"),
-        ];
-        api.task("pve1", api.post("/nodes/pve1/qemu", &form).await).await;
-        api.task("pve1", api.put(&format!("/nodes/pve1/qemu/{vmid}/resize"), &[("disk", "scsi0"), ("size", "40G")]).await).await;
-        api.task("pve1", api.post(&format!("/nodes/pve1/qemu/{vmid}/status/start"), &[]).await).await;
+    pub async fn machines(&self, count: u8, version: &str) {
+        let wanted: Vec<Wanted> = (1..=count).map(|number| machine(number, version)).collect();
+        assert_eq!(self.site.make(&wanted).await.unwrap(), wanted.len());
     }
 
     /// Waits until every node is in this stage.
@@ -158,63 +112,6 @@ impl Lab {
 /// The claims of all tests of this user, so that sites which run at once never share addresses.
 pub fn claims() -> PathBuf {
     std::env::temp_dir().join("emhost-sim-claims")
-}
-
-/// An administrator at the API.
-pub struct Api {
-    pub access: Access,
-    client: reqwest::Client,
-}
-
-impl Api {
-    pub fn new(access: Access) -> Self {
-        let authority = reqwest::Certificate::from_pem_bundle(access.authority.as_bytes()).unwrap();
-        let client = reqwest::Client::builder().tls_certs_only(authority).no_proxy().build().unwrap();
-        Self { access, client }
-    }
-
-    async fn send(&self, request: reqwest::RequestBuilder) -> Value {
-        let answer = request.header("Authorization", format!("PVEAPIToken={}", self.access.token)).send().await.unwrap();
-        let status = answer.status();
-        let text = answer.text().await.unwrap();
-        assert!(status.is_success(), "{status} {text}");
-        serde_json::from_str::<Value>(&text).unwrap()["data"].clone()
-    }
-
-    pub async fn get(&self, path: &str) -> Value {
-        self.send(self.client.get(format!("{}/api2/json{path}", self.access.pve))).await
-    }
-
-    pub async fn post(&self, path: &str, form: &[(&str, &str)]) -> Value {
-        self.send(self.client.post(format!("{}/api2/json{path}", self.access.pve)).form(form)).await
-    }
-
-    pub async fn put(&self, path: &str, form: &[(&str, &str)]) -> Value {
-        self.send(self.client.put(format!("{}/api2/json{path}", self.access.pve)).form(form)).await
-    }
-
-    pub async fn delete(&self, path: &str) -> Value {
-        self.send(self.client.delete(format!("{}/api2/json{path}", self.access.pve))).await
-    }
-
-    /// Waits for a task, which has to end well.
-    pub async fn task(&self, node: &str, upid: Value) {
-        let upid = upid.as_str().unwrap_or_else(|| panic!("no task: {upid}")).to_owned();
-        loop {
-            let task = self.get(&format!("/nodes/{node}/tasks/{upid}/status")).await;
-            if task["status"] == "stopped" {
-                assert_eq!(task["exitstatus"], "OK", "{upid}");
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
-    pub async fn factory_post(&self, path: &str, body: &str) -> Value {
-        let answer = self.client.post(format!("{}{path}", self.access.factory)).body(body.to_owned()).send().await.unwrap();
-        assert_eq!(answer.status(), 201);
-        serde_json::from_str(&answer.text().await.unwrap()).unwrap()
-    }
 }
 
 /// What a program said.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use emhost_sim::{Fault, Plan, Profile};
+use emhost_sim::{Administrator, Fault, Plan, Profile};
 use reqwest::Method;
 
 use crate::client::Client;
@@ -66,10 +66,10 @@ async fn the_same_seed_gives_the_same_run_and_another_another() {
 /// How long a full clone of 10 GiB takes.
 async fn clone_takes(profile: Profile, speed: u32) -> Duration {
     let lab = Lab::new(Plan { profile, speed, ..plan(0) }).await;
-    let api = &lab.api;
-    api.task("pve1", api.post("/nodes/pve1/qemu", &[("vmid", "100"), ("scsi0", "local-lvm:10")]).await).await;
+    let api = Administrator::new(lab.site.access().clone()).unwrap();
+    api.run("/nodes/pve1/qemu", &[("vmid", "100"), ("scsi0", "local-lvm:10")]).await.unwrap();
     let started = Instant::now();
-    api.task("pve1", api.post("/nodes/pve1/qemu/100/clone", &[("newid", "101"), ("full", "1")]).await).await;
+    api.run("/nodes/pve1/qemu/100/clone", &[("newid", "101"), ("full", "1")]).await.unwrap();
     started.elapsed()
 }
 

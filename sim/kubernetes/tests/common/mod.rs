@@ -150,9 +150,7 @@ impl Site {
 
 /// The real kubectl, where this computer has it.
 pub fn kubectl() -> Option<PathBuf> {
-    let given = std::env::var_os("EMHOST_KUBECTL").map(PathBuf::from);
-    let cached = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/emhost-oracles/bin/kubectl-v1.34.2"));
-    given.or(cached).filter(|path| path.exists())
+    emhost_oracles::program("kubectl-v1.34.2", "kubectl")
 }
 
 /// A small client for requests that kubectl does not make.

@@ -111,15 +111,7 @@ mod tests {
     use super::*;
 
     fn storage(kind: &str) -> StorageSpec {
-        StorageSpec {
-            id: if kind == "dir" { "local".to_owned() } else { "tank".to_owned() },
-            kind: kind.to_owned(),
-            content: vec!["images".to_owned()],
-            shared: false,
-            nodes: Vec::new(),
-            disabled: false,
-            size: 1 << 40,
-        }
+        StorageSpec::new(if kind == "dir" { "local" } else { "tank" }, kind, &["images"])
     }
 
     #[test]

@@ -52,15 +52,7 @@ mod tests {
     use super::*;
 
     fn storage(kind: &str) -> StorageSpec {
-        StorageSpec {
-            id: "s".to_owned(),
-            kind: kind.to_owned(),
-            content: Vec::new(),
-            shared: false,
-            nodes: Vec::new(),
-            disabled: false,
-            size: 0,
-        }
+        StorageSpec::new("s", kind, &[])
     }
 
     #[test]

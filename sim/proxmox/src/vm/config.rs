@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use sha1::{Digest, Sha1};
 
 use crate::call::Fail;
+use crate::schema::machine::FLAGS;
 use crate::storage::die;
 
 use super::Vm;
@@ -17,27 +18,11 @@ pub(crate) type Config = BTreeMap<String, String>;
 
 const INTEGERS: &[&str] =
     &["balloon", "cores", "cpuunits", "migrate_speed", "shares", "smp", "snaptime", "sockets", "vcpus", "import-priority"];
-const BOOLEANS: &[&str] = &[
-    "acpi",
-    "autostart",
-    "ciupgrade",
-    "freeze",
-    "keephugepages",
-    "kvm",
-    "localtime",
-    "numa",
-    "onboot",
-    "protection",
-    "reboot",
-    "tablet",
-    "tdf",
-    "template",
-];
 const NUMBERS: &[&str] = &["cpulimit", "migrate_downtime"];
 
 /// Whether a GET shows the option as a number.
 pub(crate) fn is_integer(key: &str) -> bool {
-    INTEGERS.contains(&key) || BOOLEANS.contains(&key)
+    INTEGERS.contains(&key) || FLAGS.contains(&key)
 }
 
 /// A value with the JSON type it has in a GET (facts §3).
@@ -56,7 +41,7 @@ fn checked(key: &str, value: &str) -> Result<String, Fail> {
         let number = value.parse::<u64>().ok().filter(|_| digits);
         return number.map(|number| number.to_string()).ok_or_else(|| refuse("integer"));
     }
-    if BOOLEANS.contains(&key) {
+    if FLAGS.contains(&key) {
         return match value.to_ascii_lowercase().as_str() {
             "1" | "on" | "yes" | "true" => Ok("1".to_owned()),
             "0" | "off" | "no" | "false" => Ok("0".to_owned()),

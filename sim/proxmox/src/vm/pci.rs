@@ -171,15 +171,7 @@ mod tests {
     use crate::vm::Power;
 
     fn host(iommu: bool) -> HostSpec {
-        let device = |bdf: &str, group: i32| PciSpec {
-            bdf: bdf.to_owned(),
-            class: "0x030000".to_owned(),
-            vendor: "0x10de".to_owned(),
-            device: "0x2204".to_owned(),
-            vendor_name: String::new(),
-            device_name: String::new(),
-            iommu_group: group,
-        };
+        let device = PciSpec::graphics;
         HostSpec {
             name: "pve1".to_owned(),
             listen: "127.0.0.1:0".parse().unwrap(),

@@ -1,7 +1,5 @@
 //! The recorded answers of Proxmox's own code, where they are there to be checked against.
 
-use std::path::PathBuf;
-
 use emhost_sim_proxmox::Release;
 use serde_json::Value;
 
@@ -13,18 +11,9 @@ pub struct Recorded {
     pub expect: Value,
 }
 
-fn folder() -> PathBuf {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");
-    std::env::var_os("EMHOST_FACTS").map_or(beside, PathBuf::from)
-}
-
 /// The whole file, line by line as it is. None where there are no records.
 pub fn file() -> Option<Vec<Value>> {
-    let path = folder().join("pve-vectors.jsonl");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("SKIPPED: {} is not there, so nothing was compared with Proxmox's own answers", path.display());
-        return None;
-    };
+    let text = emhost_oracles::facts("pve-vectors.jsonl")?;
     Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 

@@ -19,24 +19,6 @@ pub const TOKEN: (&str, &str) = ("adm@pve!ad", "11111111-2222-4333-8444-55555555
 
 /// The fixture of the recorded answers: one host that is asked, one beside it.
 pub fn spec(release: Release) -> Spec {
-    let storage = |id: &str, kind: &str, content: &[&str]| StorageSpec {
-        id: id.to_owned(),
-        kind: kind.to_owned(),
-        content: content.iter().map(|name| (*name).to_owned()).collect(),
-        shared: false,
-        nodes: Vec::new(),
-        disabled: false,
-        size: 1 << 40,
-    };
-    let device = |bdf: &str, group: i32| PciSpec {
-        bdf: bdf.to_owned(),
-        class: "0x030000".to_owned(),
-        vendor: "0x10de".to_owned(),
-        device: "0x2204".to_owned(),
-        vendor_name: "NVIDIA Corporation".to_owned(),
-        device_name: "GA102 [GeForce RTX 3090]".to_owned(),
-        iommu_group: group,
-    };
     let host = |name: &str| HostSpec {
         name: name.to_owned(),
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -44,22 +26,22 @@ pub fn spec(release: Release) -> Spec {
         memory: 64 << 30,
         bridges: vec!["vmbr0".to_owned(), "vmbr1".to_owned()],
         pci: vec![
-            device("0000:01:00.0", 14),
-            device("0000:02:00.0", 15),
-            PciSpec { class: "0x060400".to_owned(), ..device("0000:00:01.0", 1) },
+            PciSpec::graphics("0000:01:00.0", 14),
+            PciSpec::graphics("0000:02:00.0", 15),
+            PciSpec { class: "0x060400".to_owned(), ..PciSpec::graphics("0000:00:01.0", 1) },
         ],
         iommu: true,
     };
     let files = ["iso", "vztmpl", "backup", "snippets", "import", "images"];
     let mut storages = vec![
-        storage("local", "dir", &files),
-        storage("local-lvm", "lvmthin", &["images", "rootdir"]),
-        StorageSpec { shared: true, ..storage("shared1", "dir", &["images", "iso", "import"]) },
-        storage("isos", "dir", &["iso"]),
-        StorageSpec { disabled: true, ..storage("off", "dir", &["images"]) },
-        StorageSpec { nodes: vec!["pve2".to_owned()], ..storage("onpve2", "dir", &["images"]) },
-        storage("tank", "zfspool", &["images"]),
-        StorageSpec { shared: true, ..storage("ceph1", "rbd", &["images"]) },
+        StorageSpec::new("local", "dir", &files),
+        StorageSpec::new("local-lvm", "lvmthin", &["images", "rootdir"]),
+        StorageSpec { shared: true, ..StorageSpec::new("shared1", "dir", &["images", "iso", "import"]) },
+        StorageSpec::new("isos", "dir", &["iso"]),
+        StorageSpec { disabled: true, ..StorageSpec::new("off", "dir", &["images"]) },
+        StorageSpec { nodes: vec!["pve2".to_owned()], ..StorageSpec::new("onpve2", "dir", &["images"]) },
+        StorageSpec::new("tank", "zfspool", &["images"]),
+        StorageSpec { shared: true, ..StorageSpec::new("ceph1", "rbd", &["images"]) },
     ];
     storages.sort_by(|a, b| a.id.cmp(&b.id));
     Spec {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use emhost_oracles::facts;
 use emhost_sim_proxmox::schema::Given;
 use serde_json::Value as Json;
 
-use crate::{BOTH, call, facts};
+use crate::{BOTH, call};
 
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use emhost_oracles::facts;
 use emhost_sim_proxmox::Release;
 use emhost_sim_proxmox::schema::{Endpoint, endpoints};
 use serde_json::Value as Json;
 
-use crate::{BOTH, facts};
+use crate::BOTH;
 
 /// One endpoint of one release, as published.
 pub struct Published {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use emhost_oracles::facts;
 use emhost_sim_proxmox::schema::{Given, Params, Value, access, drive, find, list, property, upid, volume};
 use emhost_sim_proxmox::{Fail, Release};
 use serde_json::{Value as Json, json};
 
-use crate::{call, facts};
+use crate::call;
 
 /// One recorded answer: of 8.4, or of 9, which has lines of its own only where it differs.
 struct Line {

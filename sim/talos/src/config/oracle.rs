@@ -29,16 +29,7 @@ pub(super) struct Verdict {
 impl Oracle {
     /// The judge of a release, where it is built.
     pub(super) fn find(release: &str) -> Option<Self> {
-        let beside = std::env::var_os("ORACLES").map(PathBuf::from);
-        let cache = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/emhost-oracles"));
-        let program = beside.or_else(cache)?.join("bin").join(format!("talos-oracle-{release}"));
-        if !program.exists() {
-            #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
-            {
-                eprintln!("SKIPPED: no judge for Talos {release} ({} is not built)", program.display());
-            }
-            return None;
-        }
+        let program = emhost_oracles::program(&format!("talos-oracle-{release}"), "talos-oracle")?;
         Some(Self { program, version: release.parse().unwrap() })
     }
 

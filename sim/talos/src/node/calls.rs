@@ -34,7 +34,8 @@ pub(super) fn data(bytes: &[u8]) -> Result<Reply, Status> {
     many(bytes.chunks(CHUNK).map(|chunk| common::Data { metadata: None, bytes: chunk.to_vec() }).collect::<Vec<_>>())
 }
 
-async fn read<M: Message + Default>(request: &mut RequestStream) -> Result<M, Status> {
+/// The one message of a request.
+pub(super) async fn read<M: Message + Default>(request: &mut RequestStream) -> Result<M, Status> {
     let bytes = request.next().await.transpose()?.unwrap_or_default();
     M::decode(bytes).map_err(|error| Status::internal(format!("grpc: error unmarshalling request: {error}")))
 }

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use prost::Message;
 
 use super::Node;
-use super::calls::{data, unary};
+use super::calls::{data, read, unary};
 use super::services::ServiceState;
 use super::settings::Settings;
 use crate::etcd::{Alarm, Etcd, Refusal, snapshot};
@@ -118,10 +118,10 @@ impl Node {
 
     pub(super) async fn answer_etcd(&self, method: &str, request: &mut RequestStream) -> Result<Reply, Status> {
         match method {
-            calls::ETCD_MEMBER_LIST => self.member_list(&one(request).await?),
+            calls::ETCD_MEMBER_LIST => self.member_list(&read(request).await?),
             calls::ETCD_STATUS => self.etcd_status(),
             calls::ETCD_REMOVE_MEMBER_BY_ID => {
-                let asked: machine::EtcdRemoveMemberByIdRequest = one(request).await?;
+                let asked: machine::EtcdRemoveMemberByIdRequest = read(request).await?;
                 self.control_plane("etcd remove member")?;
                 let id = asked.member_id;
                 let fleet = self.need_fleet()?;
@@ -257,8 +257,8 @@ impl Node {
     async fn downgrade(&self, method: &str, request: &mut RequestStream) -> Result<Reply, Status> {
         self.control_plane("etcd downgrade")?;
         let version = match method {
-            calls::ETCD_DOWNGRADE_VALIDATE => one::<machine::EtcdDowngradeValidateRequest>(request).await?.version,
-            calls::ETCD_DOWNGRADE_ENABLE => one::<machine::EtcdDowngradeEnableRequest>(request).await?.version,
+            calls::ETCD_DOWNGRADE_VALIDATE => read::<machine::EtcdDowngradeValidateRequest>(request).await?.version,
+            calls::ETCD_DOWNGRADE_ENABLE => read::<machine::EtcdDowngradeEnableRequest>(request).await?.version,
             _ => String::new(),
         };
         if version.is_empty() && method != calls::ETCD_DOWNGRADE_CANCEL {
@@ -300,9 +300,4 @@ fn alarms(etcd: &Etcd) -> Vec<machine::EtcdMemberAlarm> {
         Alarm::Corrupt => machine::EtcdMemberAlarmAlarmType::Corrupt,
     };
     etcd.alarms.iter().map(|(member, alarm)| machine::EtcdMemberAlarm { member_id: *member, alarm: kind(*alarm) as i32 }).collect()
-}
-
-async fn one<M: Message + Default>(request: &mut RequestStream) -> Result<M, Status> {
-    let bytes = request.next().await.transpose()?.unwrap_or_default();
-    M::decode(bytes).map_err(|error| Status::internal(format!("grpc: error unmarshalling request: {error}")))
 }

@@ -6,10 +6,8 @@ use std::time::SystemTime;
 
 use emhost_talos_api::machine;
 use emhost_talos_api::methods::machine as calls;
-use futures::StreamExt;
-use prost::Message;
 
-use super::calls::{data, many, unary};
+use super::calls::{data, many, read, unary};
 use super::{Node, disks, resources};
 use crate::seam::{Reply, RequestStream};
 use crate::wire::Status;
@@ -99,11 +97,9 @@ impl Node {
     }
 
     pub(super) async fn answer_files(&self, method: &str, request: &mut RequestStream) -> Result<Reply, Status> {
-        let bytes = request.next().await.transpose()?.unwrap_or_default();
-        let malformed = |error: prost::DecodeError| Status::internal(format!("grpc: error unmarshalling request: {error}"));
         match method {
             calls::READ => {
-                let asked = machine::ReadRequest::decode(bytes).map_err(malformed)?;
+                let asked: machine::ReadRequest = read(request).await?;
                 let tree = self.tree();
                 if asked.path.is_empty() {
                     return Err(Status::not_found("stat : no such file or directory"));
@@ -114,10 +110,10 @@ impl Node {
                     None => Err(Status::not_found(format!("stat {}: no such file or directory", asked.path))),
                 }
             }
-            calls::LIST => self.list(&machine::ListRequest::decode(bytes).map_err(malformed)?),
-            calls::DISK_USAGE => self.disk_usage(&machine::DiskUsageRequest::decode(bytes).map_err(malformed)?),
+            calls::LIST => self.list(&read(request).await?),
+            calls::DISK_USAGE => self.disk_usage(&read(request).await?),
             calls::COPY => {
-                let asked = machine::CopyRequest::decode(bytes).map_err(malformed)?;
+                let asked: machine::CopyRequest = read(request).await?;
                 self.copy(&asked.root_path)
             }
             _ => unary(&machine::MountsResponse { messages: vec![self.mounts()] }),

@@ -5,11 +5,9 @@ use std::time::SystemTime;
 use emhost_sim_kit::DriveKind;
 use emhost_talos_api::methods::machine as calls;
 use emhost_talos_api::{common, google, machine, storage, time};
-use futures::StreamExt;
-use prost::Message;
 use sha2::{Digest, Sha256};
 
-use super::calls::unary;
+use super::calls::{read, unary};
 use super::disks::{self, Device};
 use super::{Node, hex, resources};
 use crate::seam::{Reply, RequestStream};
@@ -72,12 +70,12 @@ impl Node {
             }
             calls::PROCESSES => unary(&machine::ProcessesResponse { messages: vec![self.processes()] }),
             calls::CONTAINERS => {
-                let asked: machine::ContainersRequest = one(request).await?;
+                let asked: machine::ContainersRequest = read(request).await?;
                 let containers = self.containers(&asked.namespace, asked.driver)?;
                 unary(&machine::ContainersResponse { messages: vec![machine::Container { metadata: None, containers }] })
             }
             calls::STATS => {
-                let asked: machine::StatsRequest = one(request).await?;
+                let asked: machine::StatsRequest = read(request).await?;
                 let stats = self.containers(&asked.namespace, asked.driver)?.into_iter().map(|container| machine::Stat {
                     namespace: container.namespace,
                     memory_usage: 48 * MIB,
@@ -90,16 +88,16 @@ impl Node {
                 unary(&machine::StatsResponse { messages: vec![machine::Stats { metadata: None, stats }] })
             }
             calls::RESTART => {
-                let asked: machine::RestartRequest = one(request).await?;
+                let asked: machine::RestartRequest = read(request).await?;
                 let found = self.containers(&asked.namespace, asked.driver)?.iter().any(|container| container.id == asked.id);
                 if !found {
                     return Err(Status::unknown(format!("container {:?} not found", asked.id)));
                 }
                 unary(&machine::RestartResponse { messages: vec![machine::Restart::default()] })
             }
-            calls::NETSTAT => unary(&machine::NetstatResponse { messages: vec![self.netstat(&one(request).await?)?] }),
+            calls::NETSTAT => unary(&machine::NetstatResponse { messages: vec![self.netstat(&read(request).await?)?] }),
             calls::PACKET_CAPTURE => {
-                let asked: machine::PacketCaptureRequest = one(request).await?;
+                let asked: machine::PacketCaptureRequest = read(request).await?;
                 let known = self.state().links.iter().any(|link| link.name == asked.interface);
                 if !known {
                     return Err(Status::not_found(format!("interface {:?} not found", asked.interface)));
@@ -355,9 +353,4 @@ impl Node {
         resources::hardware(self);
         Ok(())
     }
-}
-
-async fn one<M: Message + Default>(request: &mut RequestStream) -> Result<M, Status> {
-    let bytes = request.next().await.transpose()?.unwrap_or_default();
-    M::decode(bytes).map_err(|error| Status::internal(format!("grpc: error unmarshalling request: {error}")))
 }

@@ -1,6 +1,6 @@
 //! The real client, where it is installed, reads resources and follows its own rules for them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use base64::Engine as _;
@@ -10,14 +10,6 @@ use emhost_talos_api::definitions::{block, cluster, enums, runtime};
 use prost::Message;
 
 use super::node::{Node, Running, Site};
-
-/// The program of a version, unless it is not there.
-fn talosctl(version: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("ORACLES").map(PathBuf::from);
-    let folder = folder.or_else(|| std::env::home_dir().map(|home| home.join(".cache/emhost-oracles")))?;
-    let path = folder.join("bin").join(format!("talosctl-{version}"));
-    path.exists().then_some(path)
-}
 
 async fn run(program: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = std::process::Command::new("timeout");
@@ -69,10 +61,7 @@ fn talosconfig(site: &Site, node: &Running) -> tempfile::NamedTempFile {
 }
 
 async fn reads_resources(version: &'static str) {
-    let Some(program) = talosctl(version) else {
-        eprintln!("SKIPPED: talosctl-{version} is not installed");
-        return;
-    };
+    let Some(program) = emhost_oracles::program(&format!("talosctl-{version}"), "talosctl") else { return };
     let site = Site::new();
     let node = site.start(Node::control_plane(11)).await;
     furnish(&node);

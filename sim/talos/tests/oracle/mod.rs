@@ -5,7 +5,6 @@ pub mod messages;
 pub mod seen;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,18 +15,6 @@ use emhost_sim_kit::certificates::{Algorithm, Authority, Subject};
 use super::client::{Client, Identity, network};
 
 const YEAR: Duration = Duration::from_hours(8760);
-
-/// A program of the oracles, such as `talosctl-v1.11.5`, unless it is not there.
-pub fn program(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("ORACLES").map(PathBuf::from);
-    let folder = folder.or_else(|| std::env::home_dir().map(|home| home.join(".cache/emhost-oracles")))?;
-    let path = folder.join("bin").join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED: {name} is not installed");
-    None
-}
 
 /// Whom the calls go to.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +59,7 @@ impl Oracle {
     }
 
     fn spawn(version: &str, hostname: &str, config: Option<&str>, control_plane: Option<Ipv4Addr>) -> Option<Self> {
-        let program = program(&format!("oraclenode-{version}"))?;
+        let program = emhost_oracles::program(&format!("oraclenode-{version}"), "oraclenode")?;
         let (folder, network) = network();
         let address = network.dial(Ipv4Addr::new(10, 0, 10, 11));
         let mut command = Command::new(program);
@@ -126,7 +113,7 @@ impl Secrets {
     /// Makes them with talosctl. None where the program is not there.
     pub fn generate(version: &str, endpoint: IpAddr) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(program(&format!("talosctl-{version}"))?);
+        let mut command = Command::new(emhost_oracles::program(&format!("talosctl-{version}"), "talosctl")?);
         command.args(["gen", "config", "c1", &format!("https://{endpoint}:6443"), "--with-docs=false", "--with-examples=false"]);
         command.args(["--output-types", "controlplane,worker", "--install-disk", "/dev/sda"]).arg("-o").arg(folder.path());
         let output = command.stdin(Stdio::null()).output().unwrap();

@@ -7,17 +7,6 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The folder with real programs.
-pub fn program(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("ORACLES").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cache/emhost-oracles")))?;
-    let path = folder.join("bin").join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED: {name} is not built, so nothing was compared with it");
-    None
-}
-
 /// talosctl with the configuration of one cluster.
 pub struct Talosctl {
     program: PathBuf,
@@ -38,7 +27,7 @@ pub fn said(output: &Output) -> Said {
 
 impl Talosctl {
     pub fn new(version: &str) -> Option<Self> {
-        Some(Self { program: program(&format!("talosctl-{version}"))?, folder: tempfile::tempdir().unwrap() })
+        Some(Self { program: emhost_oracles::program(&format!("talosctl-{version}"), "talosctl")?, folder: tempfile::tempdir().unwrap() })
     }
 
     pub fn path(&self, name: &str) -> String {

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use emhost_sim::{Access, Administrator, Network};
 use futures::StreamExt as _;
 use futures::stream;
-use serde_json::Value;
 
 use crate::{Result, median};
 
@@ -45,29 +45,23 @@ impl Drop for Process {
 /// The simulated site, run by the real binary.
 struct Site {
     process: Process,
-    url: String,
-    factory: String,
-    token: String,
-    network: u8,
-    client: reqwest::Client,
+    api: Administrator,
 }
 
 pub async fn measure() -> Result<Report> {
-    emhost_sim_kit::tls::provider();
     let folder = tempfile::tempdir()?;
     let site = Site::start(folder.path())?;
     let before = site.memory()?;
     let started = Instant::now();
-    let schematic = site.client.post(format!("{}/schematics", site.factory)).body("customization: {}\n").send().await?.text().await?;
-    let schematic: Value = serde_json::from_str(&schematic)?;
-    let image = format!("{}/image/{}/v1.11.5/nocloud-amd64.qcow2", site.factory, schematic["id"].as_str().unwrap_or_default());
+    let schematic = site.api.schematic("customization: {}\n").await?;
+    let image = format!("{}/image/{schematic}/v1.11.5/nocloud-amd64.qcow2", site.api.access().factory);
     let form = [("content", "import"), ("filename", "talos.qcow2"), ("url", image.as_str())];
-    site.task(site.post("/nodes/pve1/storage/local/download-url", &form).await?).await?;
+    site.api.run("/nodes/pve1/storage/local/download-url", &form).await?;
     let all: Vec<Result> = stream::iter(1..=MACHINES).map(|number| site.machine(number)).buffer_unordered(AT_ONCE).collect().await;
     all.into_iter().collect::<Result>()?;
     let made = started.elapsed();
     for number in 1..=MACHINES {
-        let address = Ipv4Addr::new(127, site.network, 10, number);
+        let address = Network::new(site.api.access().network).dial(Ipv4Addr::new(10, 0, 10, number));
         while tokio::net::TcpStream::connect((address, 50000)).await.is_err() {
             if started.elapsed() > Duration::from_mins(5) {
                 return Err(format!("{address} does not come up").into());
@@ -79,7 +73,7 @@ pub async fn measure() -> Result<Report> {
     let mut times = Vec::new();
     for _ in 0..LOOKS {
         let asked = Instant::now();
-        let listed = site.get("/cluster/resources").await?;
+        let listed = site.api.get("/cluster/resources").await?;
         times.push(asked.elapsed());
         let machines = listed.as_array().into_iter().flatten().filter(|one| one["type"] == "qemu").count();
         if machines != usize::from(MACHINES) {
@@ -111,18 +105,9 @@ impl Site {
             .map(Process)?;
         let mut first = String::new();
         BufReader::new(process.0.stdout.take().ok_or("no output")?).read_line(&mut first)?;
-        let event: Value = serde_json::from_str(&first).map_err(|error| format!("`emhost sim run` said `{first}`: {error}"))?;
-        let running: Value = serde_json::from_slice(&std::fs::read(folder.join(".emhost/sim/default/running.json"))?)?;
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let authority = reqwest::Certificate::from_pem_bundle(text(&running["authority"]).as_bytes())?;
-        Ok(Self {
-            process,
-            url: text(&event["pve"]),
-            factory: text(&event["factory"]),
-            token: text(&running["token"]),
-            network: u8::try_from(running["network"].as_u64().unwrap_or_default())?,
-            client: reqwest::Client::builder().tls_certs_only(authority).no_proxy().build()?,
-        })
+        let running = Access::find(&folder.join(".emhost/sim/default"))?;
+        let api = Administrator::new(running.ok_or_else(|| format!("`emhost sim run` said `{first}` and does not run"))?)?;
+        Ok(Self { process, api })
     }
 
     /// MiB that are in memory.
@@ -130,35 +115,6 @@ impl Site {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
         Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
-    }
-
-    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
-        let answer = request.header("Authorization", format!("PVEAPIToken={}", self.token)).send().await?;
-        let (status, text) = (answer.status(), answer.text().await?);
-        if !status.is_success() {
-            return Err(format!("{status}: {text}").into());
-        }
-        Ok(serde_json::from_str::<Value>(&text)?["data"].take())
-    }
-
-    async fn get(&self, path: &str) -> Result<Value> {
-        self.send(self.client.get(format!("{}/api2/json{path}", self.url))).await
-    }
-
-    async fn post(&self, path: &str, form: &[(&str, &str)]) -> Result<Value> {
-        self.send(self.client.post(format!("{}/api2/json{path}", self.url)).form(form)).await
-    }
-
-    async fn task(&self, upid: Value) -> Result {
-        let upid = upid.as_str().unwrap_or_default().to_owned();
-        loop {
-            let task = self.get(&format!("/nodes/pve1/tasks/{upid}/status")).await?;
-            match (task["status"].as_str(), task["exitstatus"].as_str()) {
-                (Some("stopped"), Some("OK")) => return Ok(()),
-                (Some("stopped"), exit) => return Err(format!("{upid}: {exit:?}").into()),
-                _ => tokio::time::sleep(Duration::from_millis(2)).await,
-            }
-        }
     }
 
     async fn machine(&self, number: u8) -> Result {
@@ -172,8 +128,8 @@ impl Site {
             ("net0", &net),
             ("boot", "order=scsi0"),
         ];
-        self.task(self.post("/nodes/pve1/qemu", &form).await?).await?;
-        self.task(self.post(&format!("/nodes/pve1/qemu/{vmid}/status/start"), &[]).await?).await
+        self.api.run("/nodes/pve1/qemu", &form).await?;
+        Ok(self.api.run(&format!("/nodes/pve1/qemu/{vmid}/status/start"), &[]).await?)
     }
 }
 

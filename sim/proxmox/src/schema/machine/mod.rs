@@ -90,25 +90,27 @@ fn describe(release: Release) -> Fields {
     fields
 }
 
+/// Options that are on or off.
+pub(crate) const FLAGS: [&str; 14] = [
+    "acpi",
+    "autostart",
+    "ciupgrade",
+    "freeze",
+    "keephugepages",
+    "kvm",
+    "localtime",
+    "numa",
+    "onboot",
+    "protection",
+    "reboot",
+    "tablet",
+    "tdf",
+    "template",
+];
+
 /// Options with a single value.
 fn plain(release: Release) -> Vec<(&'static str, Field)> {
-    let flags = [
-        "acpi",
-        "autostart",
-        "ciupgrade",
-        "freeze",
-        "keephugepages",
-        "kvm",
-        "localtime",
-        "numa",
-        "onboot",
-        "protection",
-        "reboot",
-        "tablet",
-        "tdf",
-        "template",
-    ];
-    let mut fields: Vec<_> = flags.map(|name| (name, flag())).into();
+    let mut fields: Vec<_> = FLAGS.map(|name| (name, flag())).into();
     if release == Release::V9 {
         fields.push(("allow-ksm", flag()));
     }

@@ -1,0 +1,40 @@
+//! Where the real programs and the recorded facts are that tests compare with.
+//!
+//! The scripts beside this crate build the programs, `cargo xtask oracles` runs them. What is not there is none, and a loud word:
+//! a test that was skipped must not look like one that passed.
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+use std::path::{Path, PathBuf};
+
+/// Where programs are kept, the same as in the scripts.
+pub fn folder() -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let cache = || variable("XDG_CACHE_HOME").unwrap_or_else(|| variable("HOME").unwrap_or_default().join(".cache"));
+    variable("EMHOST_ORACLES").unwrap_or_else(|| cache().join("emhost-oracles"))
+}
+
+/// A program by its name in `bin/`, such as `talosctl-v1.11.5`, and the script that builds it.
+pub fn program(name: &str, script: &str) -> Option<PathBuf> {
+    file(&format!("bin/{name}"), script)
+}
+
+/// Any file that a script puts there.
+pub fn file(path: &str, script: &str) -> Option<PathBuf> {
+    let path = folder().join(path);
+    if path.is_file() {
+        return Some(path);
+    }
+    eprintln!("SKIPPED: {} is not there; `cargo xtask oracles {script}` builds it", path.display());
+    None
+}
+
+/// The text of a file of recorded facts, which lie beside the checkout and never in it.
+pub fn facts(name: &str) -> Option<String> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");
+    let path = std::env::var_os("EMHOST_FACTS").map_or_else(beside, PathBuf::from).join(name);
+    let text = std::fs::read_to_string(&path).ok();
+    if text.is_none() {
+        eprintln!("SKIPPED: {} is not there, so nothing was compared with it; EMHOST_FACTS says where it is", path.display());
+    }
+    text
+}

@@ -13,7 +13,39 @@ use super::secrets::SecretHandle;
 use crate::bindings::emhost::plugin::{keys, types};
 use crate::keys::{ClientRequest, KeyKind};
 
+impl From<keys::KeyKind> for KeyKind {
+    fn from(kind: keys::KeyKind) -> Self {
+        match kind {
+            keys::KeyKind::Ed25519 => Self::Ed25519,
+            keys::KeyKind::EcdsaP256 => Self::EcdsaP256,
+            keys::KeyKind::Rsa2048 => Self::Rsa2048,
+            keys::KeyKind::Rsa4096 => Self::Rsa4096,
+        }
+    }
+}
+
 impl keys::Host for Guest {
+    async fn generate(&mut self, kind: keys::KeyKind) -> wasmtime::Result<Result<Resource<SecretHandle>, types::Failure>> {
+        self.call.spend_request()?;
+        let kind = KeyKind::from(kind);
+        // RSA takes seconds: not on a thread that others wait for.
+        let made = if self.call.tape.is_playing() {
+            None
+        } else {
+            Some(tokio::task::spawn_blocking(move || crate::keys::generate(kind)).await?)
+        };
+        let made = self.call.tape.made("keys.generate", "ephemeral", || match made {
+            Some(Ok(pem)) => Ok(Made::Found(Arc::new(Zeroizing::new(pem.as_bytes().to_vec())))),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Ok(Made::Absent),
+        })?;
+        match made {
+            Ok(Made::Found(value)) => Ok(Ok(self.hold("ephemeral", value, true)?)),
+            Ok(Made::Absent) => Ok(Err(self.call.unavailable("keys/generate", "no key was made"))),
+            Err(error) => Ok(Err(self.call.unavailable("keys/generate", &format!("cannot make a key: {error}")))),
+        }
+    }
+
     async fn generate_if_absent(
         &mut self,
         name: String,
@@ -23,12 +55,7 @@ impl keys::Host for Guest {
             return Ok(Err(failure));
         }
         self.call.spend_request()?;
-        let kind = match kind {
-            keys::KeyKind::Ed25519 => KeyKind::Ed25519,
-            keys::KeyKind::EcdsaP256 => KeyKind::EcdsaP256,
-            keys::KeyKind::Rsa2048 => KeyKind::Rsa2048,
-            keys::KeyKind::Rsa4096 => KeyKind::Rsa4096,
-        };
+        let kind = KeyKind::from(kind);
         let store = Arc::clone(&self.call.secrets);
         let key = name.clone();
         // RSA takes seconds: not on a thread that others wait for.

@@ -1,5 +1,7 @@
-//! What the tests share: where the guests are, and a cluster on the fixture world.
+//! What the tests share: where the guests are, a cluster on the fixture world, and one on a simulated site.
 
+pub mod example;
+pub mod place;
 pub mod site;
 
 use std::path::{Path, PathBuf};

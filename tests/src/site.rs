@@ -1,72 +1,15 @@
-//! A cluster's folder on the fixture world, and the real binary working on it.
-#![expect(clippy::expect_used, clippy::panic, clippy::return_self_not_must_use, reason = "what tests share fails by panicking")]
-
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+//! A cluster on the fixture world.
 
 use emhost_world::World;
 
-/// The emhost binary, as `cargo xtask test` built it.
-///
-/// # Panics
-/// When this program has no path.
-pub fn binary() -> PathBuf {
-    let mut path = std::env::current_exe().expect("this program has a path");
-    path.pop();
-    if path.ends_with("deps") {
-        path.pop();
-    }
-    path.join("emhost")
-}
+pub use crate::place::{Place, Ran, binary, wait};
 
-/// A cluster's folder, the world it is built in, and a home for its keys.
+/// A cluster's folder, and the world it is built in.
 pub struct Site {
     /// The world.
     pub world: World,
-    folder: tempfile::TempDir,
+    place: Place,
 }
-
-/// How a run of the binary ended.
-#[derive(Debug)]
-pub struct Ran {
-    /// Its exit code; none when it was killed.
-    pub exit: Option<i32>,
-    /// What it wrote to standard output.
-    pub out: String,
-    /// What it wrote to standard error.
-    pub err: String,
-}
-
-impl Ran {
-    /// Everything it wrote.
-    pub fn all(&self) -> String {
-        format!("{}{}", self.out, self.err)
-    }
-
-    /// Fails the test unless it ended with this code.
-    ///
-    /// # Panics
-    /// When it did not.
-    #[track_caller]
-    pub fn ended(self, exit: i32) -> Self {
-        assert_eq!(self.exit, Some(exit), "{}\n{}", self.out, self.err);
-        self
-    }
-
-    /// Fails the test unless it wrote this.
-    ///
-    /// # Panics
-    /// When it did not.
-    #[track_caller]
-    pub fn says(self, text: &str) -> Self {
-        assert!(self.all().contains(text), "`{text}` is not in:\n{}\n{}", self.out, self.err);
-        self
-    }
-}
-
-/// The longest that one run of the binary may take in a test.
-const LONGEST: Duration = Duration::from_mins(2);
 
 impl Site {
     /// A cluster of so many nodes, of which nothing exists yet.
@@ -82,115 +25,16 @@ impl Site {
     /// # Panics
     /// When there is no room for it.
     pub fn on(world: World, control_planes: usize, workers: usize) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir_all(folder.path().join("dev")).expect("a folder");
-        emhost_world::lay(&folder.path().join("dev"), &world, control_planes, workers);
-        Self { world, folder }
-    }
-
-    /// The cluster's folder.
-    pub fn path(&self) -> PathBuf {
-        self.folder.path().join("dev")
-    }
-
-    /// The home in which keys are kept.
-    pub fn home(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Reads a file of the cluster's folder.
-    ///
-    /// # Panics
-    /// When it cannot be read.
-    pub fn read(&self, file: impl AsRef<Path>) -> String {
-        std::fs::read_to_string(self.path().join(file)).expect("a file that can be read")
-    }
-
-    /// Replaces text in a file of the cluster's folder.
-    ///
-    /// # Panics
-    /// When the text is not there.
-    #[track_caller]
-    pub fn edit(&self, file: &str, from: &str, to: &str) {
-        let text = self.read(file);
-        assert!(text.contains(from), "`{from}` is not in {file}:\n{text}");
-        std::fs::write(self.path().join(file), text.replacen(from, to, 1)).expect("a file that can be written");
-    }
-
-    /// Adds text to a file of the cluster's folder.
-    ///
-    /// # Panics
-    /// When it cannot be written.
-    pub fn add(&self, file: &str, text: &str) {
-        let old = std::fs::read_to_string(self.path().join(file)).unwrap_or_default();
-        std::fs::write(self.path().join(file), format!("{old}{text}")).expect("a file that can be written");
-    }
-
-    /// The binary, ready to be run on the folder.
-    pub fn command(&self, arguments: &[&str], faults: &str) -> Command {
-        let cache = std::env::var_os("EMHOST_TEST_CACHE").map_or_else(|| self.folder.path().join("cache"), PathBuf::from);
-        let mut command = Command::new(binary());
-        command
-            .args(arguments)
-            .current_dir(self.path())
-            .env("XDG_CACHE_HOME", cache.join("binary"))
-            .env("HOME", self.folder.path())
-            .env("NO_COLOR", "1")
-            .env("EMHOST_FAULTS", faults)
-            .env_remove("XDG_CONFIG_HOME")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    /// Runs the binary to its end.
-    pub fn emhost(&self, arguments: &[&str]) -> Ran {
-        self.broken(arguments, "")
-    }
-
-    /// Runs the binary with faults (`emhost::state::faults` has the language).
-    ///
-    /// # Panics
-    /// When it cannot be run, or does not end.
-    pub fn broken(&self, arguments: &[&str], faults: &str) -> Ran {
-        static CHECKED: std::sync::OnceLock<()> = std::sync::OnceLock::new();
-        CHECKED.get_or_init(|| {
-            let ran = wait(self.command(&["state", "list"], "nonsense").spawn().expect("the binary runs; `cargo xtask test` builds it"));
-            assert!(ran.all().contains("nonsense"), "this emhost has no faults to switch on: build it with `cargo xtask test`");
-        });
-        wait(self.command(arguments, faults).spawn().expect("the binary runs; `cargo xtask test` builds it"))
+        let place = Place::new("dev");
+        emhost_world::lay(&place.path(), &world, control_planes, workers);
+        Self { world, place }
     }
 }
 
-/// Waits for the binary to end; one that does not is killed, and the test fails.
-///
-/// # Panics
-/// When it does not end.
-pub fn wait(mut child: Child) -> Ran {
-    let read = |from: Option<Box<dyn std::io::Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(mut from) = from {
-                // What it wrote until it was killed is what counts.
-                let _ = from.read_to_end(&mut bytes);
-            }
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    };
-    let out = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let err = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let begun = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a child to wait for") {
-            break status;
-        }
-        if begun.elapsed() > LONGEST {
-            let _ = child.kill();
-            let _ = child.wait();
-            panic!("emhost did not end within {LONGEST:?}\n{}\n{}", out.join().expect("text"), err.join().expect("text"));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    Ran { exit: status.code(), out: out.join().expect("text"), err: err.join().expect("text") }
+impl std::ops::Deref for Site {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.place
+    }
 }

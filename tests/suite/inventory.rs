@@ -144,8 +144,6 @@ const TOGETHER: &[Edit] = &[
     ("nodes", "dev-wk-2", "Dev_Worker_2"),
     ("nodes", "dev-wk-2", "worker"),
     ("nodes", "dev-wk-2, ip", "dev-wk-2, host_pined: true, ip"),
-    ("cluster", "", "boot: template\ntemplates: {controlplane: 9000, gpu: 9000}\n"),
-    ("nodes", "ip: 10.0.10.22", "ip: 10.0.10.22, boot: template"),
     ("cluster", "", "gpu_worker_pci_bdfs: [\"0000:01:00.0\"]\n"),
     ("cluster", "", "gpu_worker_pci_bdfs: [\"0000:02:00.0\"]\ngpu_worker: {ips: [10.0.10.31]}\n"),
     ("cluster", "", "gpu_worker: {ips: [10.0.10.31]}\n"),

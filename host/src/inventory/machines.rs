@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::files::Files;
 use super::findings::Findings;
 use super::model::{Cluster, Node};
-use super::options;
+use super::options::{self, Options};
 use super::sources::{Document, Entry, Sources};
 use super::values::{self, disk_gib, memory_mib};
 use super::words::nearest;
@@ -99,6 +99,16 @@ pub fn of(cluster: &ClusterFile, nodes: &NodesFile, sources: &mut Sources, findi
         sources.entries.push(machine.entry.clone());
     }
     machines
+}
+
+/// A machine that boots from a template which nobody names boots from the one that is called after the version.
+pub(super) fn name_templates(cluster: &ClusterFile, machines: &mut [Machine], options: &Options) {
+    let Some(version) = &cluster.talos_version else { return };
+    for machine in machines.iter_mut().filter(|machine| machine.template.is_none()) {
+        if machine.name.as_deref().is_some_and(|name| options.boot_of(name) == "template") {
+            machine.template = Some(Template::Name(format!("talos-v{}-base", version.trim_start_matches('v'))));
+        }
+    }
 }
 
 fn entry(file: &'static str, pointer: String) -> Entry {

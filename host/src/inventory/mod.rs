@@ -108,8 +108,9 @@ pub fn read(files: &Files) -> Loaded {
     sources.documents.insert("nodes.yaml".to_owned(), document);
     let site = site(files, &mut sources, &mut findings);
 
-    let machines = machines::of(&cluster, &nodes, &mut sources, &mut findings);
+    let mut machines = machines::of(&cluster, &nodes, &mut sources, &mut findings);
     let options = Options::of(&cluster, &machines, &site);
+    machines::name_templates(&cluster, &mut machines, &options);
     checks::all(
         &checks::Context {
             cluster: &cluster,

@@ -111,7 +111,7 @@ impl Lab {
 
 /// The claims of all tests of this user, so that sites which run at once never share addresses.
 pub fn claims() -> PathBuf {
-    std::env::temp_dir().join("emhost-sim-claims")
+    std::env::temp_dir().join("emhost-test-state/emhost/sim")
 }
 
 /// What a program said.

@@ -138,14 +138,6 @@ fn one(context: &Context<'_>, machine: &Machine, findings: &mut Findings) {
         let finding = Diagnostic::error("node/name", format!("a node cannot be called `{name}`: patches/{name}.yaml is for several nodes"));
         findings.push(finding.help(Some("choose another name")).at(value("name")));
     }
-    let boot = machine.name.as_deref().map(|name| context.options.boot_of(name));
-    if boot == Some("template") && machine.template.is_none() {
-        let key = machine.entry.template;
-        let finding = Diagnostic::error("node/template", format!("{called} boots from a template, and none is named"));
-        let own = context.sources.value(machine.entry.file, &machine.entry.key("boot"));
-        let at = own.or_else(|| context.cluster_value("/boot")).or_else(|| value("name"));
-        findings.push(finding.help(Some(format!("add `templates: {{{key}: talos-v1.11.5-base}}` to cluster.yaml"))).at(at));
-    }
     let hosts = &context.options.hosts;
     if let Some(host) = machine.keys.host.as_ref().filter(|host| hosts.len() > 1 && !hosts.contains(host)) {
         let finding = Diagnostic::warning("node/host", format!("{called} is meant for {host}, which is not among `proxmox.nodes`"));

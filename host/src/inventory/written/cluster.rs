@@ -36,7 +36,7 @@ pub struct ClusterFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "plugin")]
     pub boot: Option<String>,
-    /// The templates to clone, by role.
+    /// The templates to clone, by role; `talos-VERSION-base` where none is named.
     #[serde(skip_serializing_if = "is_default")]
     pub templates: TemplateKeys,
     /// System extensions on every node.

@@ -28,7 +28,7 @@ const FACTORY_NAME: &str = "factory.talos.dev";
 const FACTORY_PORT: u16 = 8443;
 const PVE_PORT: u16 = 8006;
 /// The token that the site gives out.
-const TOKEN: &str = "emhost@pve!sim";
+const TOKEN: &str = "simulator@pve!emhost";
 const CERTIFICATE: Duration = Duration::from_hours(2 * 8760);
 
 /// Why a site cannot run.

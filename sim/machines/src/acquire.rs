@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use emhost_sim_kit::{Disk, DriveKind, Hypervisor, Image, Machine, Platform};
 
-use crate::factory::{Schematic, Version};
+use crate::factory::{Version, schematic};
 use crate::image::{Packing, unpack};
 use crate::iso::{self, Volume};
 use crate::yaml;
@@ -73,7 +73,7 @@ pub fn acquire(machine: &Machine, image: &Image, system_disk: Option<&Disk>, hyp
 
     let version = Version::parse(&image.version);
     let since = |minor| version.is_none_or(|version| version.at_least(minor));
-    let embedded = || Schematic::parse(&image.customization).ok().map(|schematic| schematic.embedded.into_bytes());
+    let embedded = || schematic::parse(&image.customization).ok().map(|schematic| schematic.embedded.into_bytes());
     let sources: [(&'static str, Option<Vec<u8>>); 4] = [
         ("embedded", embedded().filter(|text| !text.is_empty() && since(12))),
         ("cmdline-early", inline(&cmdline, "talos.config.early", &mut found).filter(|_| since(11))),

@@ -2,7 +2,6 @@
 
 mod answer;
 mod build;
-mod canonical;
 mod catalogue;
 mod extensions;
 mod installer;
@@ -22,8 +21,8 @@ use serde_json::json;
 
 pub use build::BuildError;
 pub use catalogue::Version;
+pub use emhost_schematic::Schematic;
 pub use installer::NoInstaller;
-pub use schematic::Schematic;
 pub use serve::Serving;
 
 use answer::Answer;
@@ -95,7 +94,7 @@ impl Factory {
     /// The schematic of an id that somebody asked for before.
     pub fn schematic(&self, id: &str) -> Option<Schematic> {
         let text: String = self.store.get(&format!("{SCHEMATICS}{id}")).ok().flatten()?;
-        Schematic::parse(&text).ok()
+        schematic::parse(&text).ok()
     }
 
     async fn answer(&self, method: &Method, path: &str, query: &str, base: &str, body: &[u8]) -> Answer {
@@ -134,7 +133,7 @@ impl Factory {
     }
 
     fn create(&self, body: &[u8]) -> Answer {
-        let parsed = std::str::from_utf8(body).map_err(|_| "yaml: invalid UTF-8".to_owned()).and_then(Schematic::parse);
+        let parsed = std::str::from_utf8(body).map_err(|_| "yaml: invalid UTF-8".to_owned()).and_then(schematic::parse);
         let schematic = match parsed {
             Ok(schematic) => schematic,
             Err(why) => return Answer::text(StatusCode::BAD_REQUEST, &why),

@@ -5,7 +5,7 @@
 //! that is on its disks, or in the store for what belongs to a cluster.
 
 pub(crate) mod apid;
-pub mod config;
+pub use emhost_talos_schema as config;
 pub(crate) mod cosi;
 mod etcd;
 mod fleet;

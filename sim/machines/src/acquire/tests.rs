@@ -6,6 +6,7 @@ use emhost_sim_kit::Medium;
 
 use super::*;
 use crate::cloudinit::{CloudInit, CloudNic};
+use crate::factory::Schematic;
 use crate::image::pack;
 use crate::testkit::{Bench, machine, nic, talos};
 

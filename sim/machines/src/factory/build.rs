@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use emhost_sim_kit::{Image, Medium, Platform};
 
+use super::Schematic;
 use super::catalogue::{self, Version};
-use super::schematic::Schematic;
 use crate::image::{self, Format, Packing};
 
 /// Platforms that Talos knows and no machine here can be.

@@ -274,7 +274,7 @@ async fn schematics_outlive_the_factory() {
 async fn dials_break_what_they_are_told_to() {
     let site = Site::open(vec![(Fault::ReplyLost, 1000)]).await;
     assert!(site.try_ask("POST", "/schematics", AGENT).await.is_err());
-    let id = Schematic::parse(AGENT).unwrap().id();
+    let id = schematic::parse(AGENT).unwrap().id();
     assert!(site.factory.schematic(&id).is_some(), "the work was done");
     site.factory.dials().set_faults(vec![(Fault::RequestLost, 1000)]);
     assert!(site.try_ask("POST", "/schematics", "customization: {bootloader: grub}").await.is_err());

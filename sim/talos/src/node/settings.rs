@@ -163,7 +163,7 @@ impl Kubernetes {
             manifests: config.inline_manifests().into_iter().map(|manifest| (manifest.name, manifest.contents)).collect(),
             labels: config.node_labels(),
             annotations: config.node_annotations(),
-            taints: config.node_taints(),
+            taints: config.node_taints().into_iter().chain(config.registered_taints()).collect(),
             schedulable_control_planes: config.allow_scheduling_on_control_planes(),
             skip_registration: config.skip_node_registration(),
         }

@@ -4,64 +4,84 @@ mod emit;
 mod parse;
 mod scalar;
 
-pub(crate) use emit::{emit, key_order, text_style};
-pub(crate) use parse::parse;
-pub(crate) use scalar::Resolved;
+pub(crate) use emit::key_order;
+pub use emit::{emit, text_style};
+pub use parse::{Stream, parse};
+pub use scalar::Resolved;
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
+    /// Without quotes.
     Plain,
+    /// In single quotes.
     Single,
+    /// In double quotes, with escapes.
     Double,
+    /// As a block that keeps its lines.
     Literal,
+    /// As a block that joins its lines.
     Folded,
 }
 
 /// One value of a document.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// The line it starts at, from 1.
     pub line: usize,
     /// Lists and maps only: written in one line, with brackets.
     pub flow: bool,
+    /// What it consists of.
     pub content: Content,
 }
 
 /// What a value consists of.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
-    Scalar { text: String, style: Style, tag: Option<String> },
+pub enum Content {
+    /// One value.
+    Scalar {
+        /// Its text, quotes and escapes resolved.
+        text: String,
+        /// How it is written.
+        style: Style,
+        /// The tag before it.
+        tag: Option<String>,
+    },
+    /// Values in their order.
     List(Vec<Node>),
+    /// Keys and values in their order.
     Map(Vec<(Node, Node)>),
 }
 
 impl Node {
-    pub(crate) fn scalar(text: impl Into<String>, style: Style) -> Self {
+    /// A scalar of no line.
+    pub fn scalar(text: impl Into<String>, style: Style) -> Self {
         Self { line: 0, flow: false, content: Content::Scalar { text: text.into(), style, tag: None } }
     }
 
-    pub(crate) fn list(items: Vec<Self>) -> Self {
+    /// A list of no line.
+    pub fn list(items: Vec<Self>) -> Self {
         Self { line: 0, flow: false, content: Content::List(items) }
     }
 
-    pub(crate) fn map(entries: Vec<(Self, Self)>) -> Self {
+    /// A map of no line.
+    pub fn map(entries: Vec<(Self, Self)>) -> Self {
         Self { line: 0, flow: false, content: Content::Map(entries) }
     }
 
     /// The value of a key, if there is one and it is not null.
-    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+    pub fn get(&self, key: &str) -> Option<&Self> {
         let Content::Map(entries) = &self.content else { return None };
         entries.iter().find(|(name, _)| name.raw() == Some(key)).map(|(_, value)| value).filter(|value| !value.is_null())
     }
 
     /// The value at the end of a way of keys.
-    pub(crate) fn at(&self, way: &[&str]) -> Option<&Self> {
+    pub fn at(&self, way: &[&str]) -> Option<&Self> {
         way.iter().try_fold(self, |node, key| node.get(key))
     }
 
     /// A scalar's text as it was written.
-    pub(crate) fn raw(&self) -> Option<&str> {
+    pub fn raw(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar { text, .. } => Some(text),
             _ => None,
@@ -69,16 +89,17 @@ impl Node {
     }
 
     /// A scalar's text; nothing for null.
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         self.raw().filter(|_| !self.is_null())
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    /// Whether it is a scalar that stands for nothing.
+    pub fn is_null(&self) -> bool {
         matches!(self.resolve(), Some(Resolved::Null))
     }
 
     /// A scalar as a Boolean value; words of YAML 1.1 count, because a typed field takes them.
-    pub(crate) fn truth(&self) -> Option<bool> {
+    pub fn truth(&self) -> Option<bool> {
         match self.resolve()? {
             Resolved::Bool(value) => Some(value),
             Resolved::Text => match self.raw()? {
@@ -91,7 +112,7 @@ impl Node {
     }
 
     /// A scalar as a whole number.
-    pub(crate) fn number(&self) -> Option<i128> {
+    pub fn number(&self) -> Option<i128> {
         match self.resolve()? {
             Resolved::Int(value) => Some(value),
             #[allow(clippy::cast_possible_truncation, reason = "a float in an integer field loses its fraction, as in Talos")]
@@ -101,7 +122,7 @@ impl Node {
     }
 
     /// The items of a list; none for anything else.
-    pub(crate) fn items(&self) -> &[Self] {
+    pub fn items(&self) -> &[Self] {
         match &self.content {
             Content::List(items) => items,
             _ => &[],
@@ -109,7 +130,7 @@ impl Node {
     }
 
     /// The entries of a map; none for anything else.
-    pub(crate) fn entries(&self) -> &[(Self, Self)] {
+    pub fn entries(&self) -> &[(Self, Self)] {
         match &self.content {
             Content::Map(entries) => entries,
             _ => &[],
@@ -117,12 +138,12 @@ impl Node {
     }
 
     /// A list of texts, without nulls.
-    pub(crate) fn texts(&self) -> Vec<String> {
+    pub fn texts(&self) -> Vec<String> {
         self.items().iter().filter_map(|item| item.text().map(str::to_owned)).collect()
     }
 
     /// A map of texts, sorted by key, null as the empty text.
-    pub(crate) fn text_map(&self) -> std::collections::BTreeMap<String, String> {
+    pub fn text_map(&self) -> std::collections::BTreeMap<String, String> {
         let pair = |(key, value): &(Self, Self)| Some((key.raw()?.to_owned(), value.text().unwrap_or_default().to_owned()));
         self.entries().iter().filter_map(pair).collect()
     }

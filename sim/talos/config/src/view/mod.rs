@@ -12,9 +12,9 @@ mod network;
 mod tests;
 
 pub use cluster::{Cni, Component, InlineManifest};
-pub(in crate::config) use defaults::kubernetes_range;
+pub use defaults::kubernetes_range;
 pub use features::Features;
-pub(in crate::config) use install::glob;
+pub(crate) use install::glob;
 pub use install::{DiskFacts, DiskSelector, Install};
 pub use links::{Link, LinkFacts, LinkKind, LinkMatch, Route};
 pub use machine::{ExtensionService, MachineType, Mirror, Pem, UserVolume};

@@ -10,7 +10,7 @@ mod validate;
 mod values;
 mod version;
 mod view;
-mod yaml;
+pub mod yaml;
 
 #[cfg(test)]
 mod oracle;
@@ -20,6 +20,7 @@ pub use load::{LoadError, load};
 pub use scope::{Scope, scope};
 pub use validate::{Invalid, Mode, Running, runtime_validate, validate};
 pub use version::{NotAVersion, Version};
+pub use view::kubernetes_range;
 pub use view::{
     AutoHostname, Cni, Component, DiskFacts, DiskSelector, ExtensionService, Features, InlineManifest, Install, Link, LinkFacts, LinkKind,
     LinkMatch, MachineType, Mirror, Pem, Route, UserVolume,
@@ -59,8 +60,13 @@ impl Document {
         self.kind == "v1alpha1"
     }
 
+    /// Its tree: nulls in lists that cannot hold any are gone.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
     /// How refusals call the document.
-    fn id(&self) -> String {
+    pub fn id(&self) -> String {
         match &self.name {
             Some(name) => format!("{}/{name}", self.kind),
             None => self.kind.clone(),

@@ -6,7 +6,7 @@ use super::scalar::plain;
 use super::{Content, Node, Resolved, Style};
 
 /// The text of a tree, ending with a line break.
-pub(crate) fn emit(node: &Node) -> String {
+pub fn emit(node: &Node) -> String {
     let mut out = String::new();
     match &node.content {
         Content::Map(entries) if !entries.is_empty() && !node.flow => map(&mut out, entries, 0, false),
@@ -20,7 +20,7 @@ pub(crate) fn emit(node: &Node) -> String {
 }
 
 /// How a text is written when nobody chose: plainly where that reads back as the same text.
-pub(crate) fn text_style(text: &str) -> Style {
+pub fn text_style(text: &str) -> Style {
     if text.contains('\n') {
         return Style::Literal;
     }
@@ -29,7 +29,7 @@ pub(crate) fn text_style(text: &str) -> Style {
             text,
             "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "<<"
         );
-    if ambiguous || text.chars().any(char::is_control) {
+    if ambiguous || is_sexagesimal(text) || text.chars().any(char::is_control) {
         return Style::Double;
     }
     let first = text.chars().next().unwrap_or(' ');
@@ -43,6 +43,26 @@ pub(crate) fn text_style(text: &str) -> Style {
         || text.ends_with(' ')
         || text.starts_with("---");
     if special { Style::Single } else { Style::Plain }
+}
+
+/// Whether an older YAML would take it for a number to the base of 60, as it takes `1:30` and some addresses of network cards.
+fn is_sexagesimal(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let place = |part: &str| digits(part) && (part.len() == 1 || part.len() == 2 && part.as_bytes()[0] < b'6');
+    let mut parts = text.strip_prefix(['-', '+']).unwrap_or(text).split(':');
+    let first = parts.next().unwrap_or_default();
+    let mut rest: Vec<_> = parts.collect();
+    if let Some((whole, fraction)) = rest.last().and_then(|last| last.split_once('.')) {
+        if !fraction.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
+            return false;
+        }
+        rest.pop();
+        rest.push(whole);
+    }
+    first.starts_with(|first: char| first.is_ascii_digit())
+        && digits(&first.replace('_', ""))
+        && !rest.is_empty()
+        && rest.into_iter().all(place)
 }
 
 fn pad(out: &mut String, depth: usize) {
@@ -262,6 +282,11 @@ mod tests {
             ("-console", Style::Plain),
             ("yes", Style::Double),
             ("1.5", Style::Double),
+            ("1:30", Style::Double),
+            ("02:00:00:00:00:01", Style::Double),
+            ("1:30.5", Style::Double),
+            ("02:00:00:00:00:61", Style::Plain),
+            ("02:00:00:00:00:0a", Style::Plain),
             ("", Style::Double),
             ("a: b", Style::Single),
             ("- item", Style::Single),

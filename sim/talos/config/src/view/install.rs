@@ -157,7 +157,7 @@ impl DiskSelector {
     }
 
     /// The expression Talos makes of it, for refusals.
-    pub(in crate::config) fn expression(&self) -> String {
+    pub(crate) fn expression(&self) -> String {
         let mut parts = Vec::new();
         if let Some((comparison, bytes)) = &self.size {
             parts.push(format!("disk.size {} {bytes}u", if comparison.is_empty() { "==" } else { comparison }));
@@ -194,7 +194,7 @@ fn size(condition: &str) -> Option<(String, u64)> {
 }
 
 /// Whether a text fits a pattern in which `*` stands for anything.
-pub(in crate::config) fn glob(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };

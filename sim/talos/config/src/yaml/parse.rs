@@ -12,14 +12,15 @@ const MOST: usize = 400_000;
 const DEEPEST: usize = 200;
 
 /// The documents of a text, up to the first fault in its syntax.
-pub(crate) struct Stream {
+pub struct Stream {
+    /// Those before the fault.
     pub documents: Vec<Node>,
     /// Where and why reading stopped.
     pub fault: Option<String>,
 }
 
 /// Reads all documents; what stands before a fault in the syntax is read, as by a decoder that goes from one to the next.
-pub(crate) fn parse(text: &str) -> Stream {
+pub fn parse(text: &str) -> Stream {
     let mut builder = Builder::default();
     let fault = builder.run(text).err();
     Stream { documents: builder.documents, fault }

@@ -65,7 +65,7 @@ impl Component {
 }
 
 impl Config {
-    pub(in crate::config) fn cluster_text(&self, way: &[&str]) -> Option<&str> {
+    pub(crate) fn cluster_text(&self, way: &[&str]) -> Option<&str> {
         self.at(&["cluster"])?.at(way)?.text().filter(|text| !text.is_empty())
     }
 

@@ -4,19 +4,24 @@ use super::{Content, Node, Style};
 
 /// The meaning of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Resolved {
+pub enum Resolved {
+    /// Nothing.
     Null,
+    /// True or false.
     Bool(bool),
+    /// A whole number.
     Int(i128),
+    /// Any other number.
     Float(f64),
     /// A date, which only a text field takes.
     Time,
+    /// A text.
     Text,
 }
 
 impl Resolved {
     /// The short tag that refusals name.
-    pub(crate) fn tag(self) -> &'static str {
+    pub fn tag(self) -> &'static str {
         match self {
             Self::Null => "!!null",
             Self::Bool(_) => "!!bool",
@@ -30,7 +35,7 @@ impl Resolved {
 
 impl Node {
     /// What a scalar means; nothing for lists and maps.
-    pub(crate) fn resolve(&self) -> Option<Resolved> {
+    pub fn resolve(&self) -> Option<Resolved> {
         let Content::Scalar { text, style, tag } = &self.content else { return None };
         match tag.as_deref() {
             None | Some("") if *style == Style::Plain => Some(plain(text)),
@@ -40,7 +45,7 @@ impl Node {
     }
 
     /// The tag that refusals name.
-    pub(crate) fn tag(&self) -> String {
+    pub fn tag(&self) -> String {
         match &self.content {
             Content::List(_) => "!!seq".to_owned(),
             Content::Map(_) => "!!map".to_owned(),

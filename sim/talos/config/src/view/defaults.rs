@@ -40,6 +40,6 @@ pub(super) fn coredns(version: Version) -> String {
 }
 
 /// The oldest and the newest minor version of Kubernetes 1 that a version of Talos runs.
-pub(in crate::config) fn kubernetes_range(version: Version) -> (u16, u16) {
+pub fn kubernetes_range(version: Version) -> (u16, u16) {
     (version.minor + 18, version.minor + 23)
 }

@@ -7,7 +7,7 @@ use super::{Config, Version};
 
 impl Config {
     /// All documents as Talos writes them: keys in their order, nothing that is null or empty, no comments.
-    pub(super) fn canonical(&self) -> String {
+    pub fn canonical(&self) -> String {
         let mut documents: Vec<_> = self.documents.iter().collect();
         documents.sort_by_key(|document| !document.is_main());
         let write = |document: &&super::Document| {

@@ -118,7 +118,7 @@ impl Config {
         MachineType::read(self.machine_text(&["type"]).unwrap_or_default())
     }
 
-    pub(in crate::config) fn machine_text(&self, way: &[&str]) -> Option<&str> {
+    pub(crate) fn machine_text(&self, way: &[&str]) -> Option<&str> {
         self.at(&["machine"])?.at(way)?.text()
     }
 
@@ -155,7 +155,7 @@ impl Config {
         self.at(way).map(Node::text_map).unwrap_or_default()
     }
 
-    pub(in crate::config) fn truth(&self, way: &[&str]) -> Option<bool> {
+    pub(crate) fn truth(&self, way: &[&str]) -> Option<bool> {
         self.at(way)?.truth()
     }
 
@@ -176,6 +176,13 @@ impl Config {
             None => (key, String::new(), text),
         };
         self.text_map(&["machine", "nodeTaints"]).into_iter().map(split).collect()
+    }
+
+    /// Taints that the kubelet registers the node with, which is how a worker gets its own: key, value, effect.
+    pub fn registered_taints(&self) -> Vec<(String, String, String)> {
+        let taints = self.at(&["machine", "kubelet", "extraConfig", "registerWithTaints"]).map(Node::items).unwrap_or_default();
+        let text = |taint: &Node, key: &str| taint.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        taints.iter().map(|taint| (text(taint, "key"), text(taint, "value"), text(taint, "effect"))).collect()
     }
 
     /// Kernel parameters below `/proc/sys`.

@@ -4,26 +4,27 @@
 //! unless they would be read as something else (facts/talos.md §5.2).
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use crate::scalars::stays_text;
 
 /// Spaces for each level.
 const STEP: usize = 4;
 
 /// What is written.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Node {
+pub enum Node {
     /// A string, quoted where needed.
     Text(String),
     /// A number, a truth value or null, as it stands.
     Plain(String),
+    /// Values one after the other.
     List(Vec<Node>),
+    /// Keys and their values, in this order.
     Table(Vec<(String, Node)>),
 }
 
 /// The document of a node.
-pub(crate) fn document(node: &Node) -> String {
+pub fn document(node: &Node) -> String {
     let mut text = String::new();
     match node {
         Node::Table(entries) if !entries.is_empty() => table(&mut text, entries, 0),
@@ -217,65 +218,4 @@ impl Allowed {
             literal: !string.ends_with(' ') && !space_then_break && !special,
         }
     }
-}
-
-/// What YAML 1.2 or 1.1 reads as nothing, a truth value or a merge.
-const NOT_TEXT: [&str; 28] = [
-    "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "<<", "y", "Y", "yes", "Yes", "YES", "on", "On",
-    "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF",
-];
-
-/// Whether a plain scalar of this text would be read as a string.
-fn stays_text(text: &str) -> bool {
-    static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$").ok());
-    static SIXTY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$").ok());
-    let matches = |pattern: &LazyLock<Option<Regex>>, text: &str| pattern.as_ref().is_some_and(|pattern| pattern.is_match(text));
-    if NOT_TEXT.contains(&text) {
-        return false;
-    }
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return false;
-    }
-    // Underscores are for people who read numbers; in front of the point they are not looked at.
-    let digits = if text.starts_with('.') { text.to_owned() } else { text.replace('_', "") };
-    let numeric = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    !(numeric && (matches(&NUMBER, &digits) || prefixed(&digits) || matches(&SIXTY, text) || date(text)))
-}
-
-/// `0x1F`, `0o17`, `0b11` where it fits 64 bits.
-fn prefixed(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let parts = [("0x", 16), ("0X", 16), ("0o", 8), ("0O", 8), ("0b", 2), ("0B", 2)];
-    parts.iter().any(|(prefix, base)| {
-        let digits = unsigned.strip_prefix(prefix).filter(|digits| !digits.starts_with(['+', '-']));
-        let number = digits.and_then(|digits| u64::from_str_radix(digits, *base).ok());
-        number.is_some_and(|number| unsigned == text || number <= 1 << 63)
-    })
-}
-
-/// A date, or a date with a time.
-fn date(text: &str) -> bool {
-    static DATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let zoned = r"[Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?(?:Z|[-+](\d\d):(\d\d))";
-        let bare = r" (\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?";
-        Regex::new(&format!(r"^(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})(?:{zoned}|{bare})?$")).ok()
-    });
-    let Some(parts) = DATE.as_ref().and_then(|pattern| pattern.captures(text)) else { return false };
-    let part = |index: usize| parts.get(index).and_then(|part| part.as_str().parse::<u32>().ok());
-    let (Some(year), Some(month), Some(day)) = (part(1), part(2), part(3)) else { return false };
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + u32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return false,
-    };
-    let within = |indexes: [usize; 2], below: u32| indexes.iter().all(|index| part(*index).is_none_or(|number| number < below));
-    (1..=days).contains(&day)
-        && within([4, 9], 24)
-        && within([5, 10], 60)
-        && within([6, 11], 60)
-        && within([7, 7], 25)
-        && within([8, 8], 61)
 }

@@ -1,0 +1,43 @@
+//! Machines start from a disk image of the Image Factory.
+//!
+//! Everything but [`BootSource::ensure`] works without a network: the id of an image is computed
+//! here, and the factory is only told what the id stands for when a machine is to be made.
+
+mod choice;
+mod meta;
+
+use emhost_factory_client::{self as factory, Settings, Wanted};
+use emhost_sdk::{Boot, BootSource, Diagnostic, Failure, Lifecycle, Operation, Unit};
+
+use choice::choose;
+
+/// Boots images of the Image Factory.
+pub struct ImageFactory;
+
+impl Lifecycle for ImageFactory {
+    fn validate(settings: String) -> Vec<Diagnostic> {
+        Settings::problems(&settings)
+    }
+}
+
+impl BootSource for ImageFactory {
+    fn resolve(unit: Unit<'_>) -> Result<Boot, Failure> {
+        let settings: Settings = unit.operation.read_settings()?;
+        Ok(choose(&Wanted::of(unit)?, &settings)?.boot)
+    }
+
+    fn ensure(unit: Unit<'_>, boot: Boot) -> Result<Boot, Failure> {
+        let settings: Settings = unit.operation.read_settings()?;
+        let choice = choose(&Wanted::of(unit)?, &settings)?;
+        factory::same(&choice.boot, &boot)?;
+        unit.operation.progress(&format!("asking the Image Factory for {}", boot.id), None);
+        factory::ensure(&choice.image)?;
+        Ok(boot)
+    }
+
+    fn versions(_: &Operation) -> Result<Vec<String>, Failure> {
+        Ok(factory::versions()?.iter().map(ToString::to_string).collect())
+    }
+}
+
+emhost_sdk::plugin!(ImageFactory: boot_source; "emhost-plugin.json");

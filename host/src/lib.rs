@@ -5,11 +5,13 @@
 //! ([`capabilities`]). It prints nothing, reads no
 //! environment and never exits; the binary does.
 
+pub mod access;
 pub mod bindings;
 pub mod capabilities;
 pub mod diagnostic;
 pub mod inventory;
 pub mod keys;
+pub mod kube;
 pub mod pipeline;
 pub mod plugins;
 pub mod redact;

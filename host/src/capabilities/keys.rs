@@ -29,11 +29,8 @@ impl keys::Host for Guest {
         self.call.spend_request()?;
         let kind = KeyKind::from(kind);
         // RSA takes seconds: not on a thread that others wait for.
-        let made = if self.call.tape.is_playing() {
-            None
-        } else {
-            Some(tokio::task::spawn_blocking(move || crate::keys::generate(kind)).await?)
-        };
+        let made =
+            if self.call.tape.is_playing() { None } else { Some(tokio::task::spawn_blocking(move || crate::keys::generate(kind)).await?) };
         let made = self.call.tape.made("keys.generate", "ephemeral", || match made {
             Some(Ok(pem)) => Ok(Made::Found(Arc::new(Zeroizing::new(pem.as_bytes().to_vec())))),
             Some(Err(error)) => Err(error.to_string()),

@@ -1,6 +1,7 @@
 //! What plugins can do beyond computing: one file per ability, all rights decided in [`policy`].
 
 pub(crate) mod archive;
+pub mod artifacts;
 mod call;
 mod credentials;
 pub mod events;
@@ -12,10 +13,18 @@ mod keys;
 mod log;
 pub(crate) mod operation;
 pub mod policy;
+mod probe;
 pub mod record;
 pub(crate) mod secrets;
 pub(crate) mod slots;
 mod tls;
+
+/// What the host's own client of Kubernetes shares with slots.
+pub(crate) mod trust {
+    pub(crate) use super::credentials::certificate;
+    pub(crate) use super::slots::join;
+    pub(crate) use super::tls::{Trust, client, reason};
+}
 
 pub use archive::{Archive, MemoryArchive};
 pub use call::{Call, Context, Guest};

@@ -100,9 +100,9 @@ pub(crate) struct Connection {
 
 /// Every slot the site bound.
 pub struct Slots {
-    bound: BTreeMap<String, Slot>,
+    pub(super) bound: BTreeMap<String, Slot>,
     secrets: Arc<dyn SecretStore>,
-    redactor: Redactor,
+    pub(super) redactor: Redactor,
     renew_after: Duration,
     simulated: Option<emhost_sim::Network>,
 }
@@ -151,11 +151,35 @@ impl Slots {
         }
     }
 
+    /// Where a slot with one address leads, if the site binds it.
+    pub(crate) fn server(&self, name: &str) -> Option<Url> {
+        match &self.get(name)?.target {
+            Target::Url(url) => Some(url.clone()),
+            Target::Node(_) => None,
+        }
+    }
+
     /// Renews tickets at another age than the usual hour, so that tests need not wait for it.
     #[must_use]
     pub fn renewing_after(mut self, age: Duration) -> Self {
         self.renew_after = age;
         self
+    }
+
+    /// The kind of credential that is shown to the other side of each slot which has one: `token`, `ticket` or `certificate`.
+    /// Rights differ by it.
+    pub fn credentials(&self) -> Vec<(String, &'static str)> {
+        let kind = |slot: &Slot| {
+            let value = self.credential_value(&slot.name, slot.credential.as_ref()?).ok()?;
+            // One that cannot be used is told when the slot is.
+            let kind = match Credential::parse(&value, self.renew_after).ok()? {
+                Credential::Header(_) => "token",
+                Credential::Ticket(_) => "ticket",
+                Credential::Certificate => "certificate",
+            };
+            Some((slot.name.clone(), kind))
+        };
+        self.bound.values().filter_map(kind).collect()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Slot> {
@@ -191,17 +215,7 @@ impl Slots {
             credential = Some(parsed);
         }
         let tls = tls::client(&slot.trust, certificate).map_err(|error| format!("slot `{name}`: {error}"))?;
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            // The slot is where the site said; a server cannot send the credential elsewhere.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .http1_only()
-            .dns_resolver(Arc::new(CheckedResolver))
-            .build()
-            .map_err(|error| format!("slot `{name}`: {error}"))?;
+        let client = client(tls).map_err(|error| format!("slot `{name}`: {error}"))?;
         Ok(Connection { client, base: base.clone(), credential, scrub })
     }
 
@@ -214,6 +228,20 @@ impl Slots {
             Err(error) => Err(format!("slot `{slot}` needs secret `{secret}`, which cannot be read: {error}")),
         }
     }
+}
+
+/// An HTTP client as slots have it.
+pub(super) fn client(tls: rustls::ClientConfig) -> reqwest::Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        // The slot is where the site said; a server cannot send the credential elsewhere.
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .http1_only()
+        .dns_resolver(Arc::new(CheckedResolver))
+        .build()
 }
 
 impl Slot {
@@ -293,7 +321,7 @@ pub(crate) enum AddressError {
 }
 
 /// Why a *name* may not lead to the address. Who writes the address itself means it.
-fn forbidden(address: IpAddr) -> Option<&'static str> {
+pub(super) fn forbidden(address: IpAddr) -> Option<&'static str> {
     let address = match address {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(address, IpAddr::V4),
         IpAddr::V4(_) => address,
@@ -330,7 +358,7 @@ pub(crate) async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Ad
     if found.is_empty() { Err(unresolved("no address".to_owned())) } else { Ok(found) }
 }
 
-struct CheckedResolver;
+pub(super) struct CheckedResolver;
 
 impl reqwest::dns::Resolve for CheckedResolver {
     fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {

@@ -231,6 +231,16 @@ pub(crate) fn diagnose(error: &(dyn StdError + 'static)) -> Trouble {
     }
 }
 
+/// The cause in a chain of errors, in a few words.
+pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
+    match diagnose(error) {
+        Trouble::Certificate(why) => format!("its certificate is not trusted: {why}"),
+        Trouble::Protocol(why) | Trouble::Name(why) | Trouble::Other(why) => why,
+        Trouble::Refused => "connection refused".to_owned(),
+        Trouble::Timeout => "no answer in time".to_owned(),
+    }
+}
+
 /// What the server means by the alert with which it hung up.
 fn of_alert(alert: &str) -> String {
     match alert {

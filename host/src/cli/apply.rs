@@ -9,7 +9,7 @@ use emhost::pipeline::{Event, Options, Phase, Report};
 
 use super::opening::{self, Access, Opening};
 use super::plan::{complete, read, stopped};
-use super::{Exit, Failed, Session};
+use super::{Exit, Failed, Session, access};
 use crate::ui::Watching;
 
 /// Make the cluster what the inventory says
@@ -29,6 +29,12 @@ pub struct Arguments {
     /// Also remove machines that carry this cluster's mark and belong to no node
     #[arg(long)]
     discard_orphans: bool,
+    /// Add nothing to emhost.lock: refuse an image that is not in it
+    #[arg(long)]
+    locked: bool,
+    /// How long the pods of a node that goes have to find another place, for example 10m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    drain_timeout: Duration,
     #[command(flatten)]
     pace: Pace,
 }
@@ -57,15 +63,16 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let number: u64 = digits.parse().map_err(|_| "write a number and s, m or h, for example 45m".to_owned())?;
+    let number: u64 = digits.parse().map_err(|_| "write a number and s, m, h or d, for example 45m".to_owned())?;
     match &text[digits.len()..] {
         "ms" => Ok(Duration::from_millis(number)),
         "s" | "" => Ok(Duration::from_secs(number)),
         "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
         "h" => Ok(Duration::from_secs(number.saturating_mul(3600))),
-        unit => Err(format!("`{unit}` is no unit of time; write s, m or h")),
+        "d" => Ok(Duration::from_secs(number.saturating_mul(86400))),
+        unit => Err(format!("`{unit}` is no unit of time; write s, m, h or d")),
     }
 }
 
@@ -76,7 +83,8 @@ pub fn run(session: &Session<'_>, arguments: &Arguments) -> Result<(), Failed> {
     }
     let until = arguments.until.or_else(|| saved.as_ref().and_then(|saved| saved.until));
     let watch = session.ui.watch("plan");
-    let opening = opening::open(session, &Access::Locked { command: "apply" }, arguments.pace.options(until), Arc::clone(&watch) as _)?;
+    let options = Options { locked: arguments.locked, drain: arguments.drain_timeout, ..arguments.pace.options(until) };
+    let opening = opening::open(session, &Access::Locked { command: "apply" }, options, Arc::clone(&watch) as _)?;
     let prepared = session.stoppable(plan_apply(&opening.run))?;
     let mut prepared = complete(&opening, prepared);
     watch.end();
@@ -112,9 +120,22 @@ pub fn run(session: &Session<'_>, arguments: &Arguments) -> Result<(), Failed> {
         }
     }
     if prepared.jobs.is_empty() {
-        return opening.close();
+        opening.close()?;
+        if reached(&opening) && !access::is_there(session) {
+            access::after_apply(session, &opening);
+        }
+        return Ok(());
     }
-    carry_out(session, &opening, prepared, &watch, "apply")
+    carry_out(session, &opening, prepared, &watch, "apply")?;
+    if reached(&opening) {
+        access::after_apply(session, &opening);
+    }
+    Ok(())
+}
+
+/// Whether there is a cluster that can be used by now.
+fn reached(opening: &Opening) -> bool {
+    opening.run.options.reaches(Phase::Cluster) && opening.run.store.bootstrapped()
 }
 
 /// Adds the removal of machines that belong to no node to what is done.
@@ -153,7 +174,6 @@ pub fn carry_out(session: &Session<'_>, opening: &Opening, prepared: Prepared, w
     let estimates = prepared.jobs.iter().filter_map(|job| Some((job.planned.unit.clone(), opening.run.estimate(job)?)));
     watch.begin(&format!("{command} {}", prepared.plan.cluster), estimates.collect());
     let stop = session.interrupts.claim();
-    let cluster = opening.run.now.get();
     let report = session.tokio.block_on(async {
         let told = tokio::spawn(tell_stop(stop.clone(), Arc::clone(watch)));
         let report = apply(&opening.run, prepared, stop).await;
@@ -167,11 +187,7 @@ pub fn carry_out(session: &Session<'_>, opening: &Opening, prepared: Prepared, w
     let report = report?;
     session.ui.finish(command, &report);
     closed?;
-    ended(&report)?;
-    if command == "apply" {
-        session.ui.line(&format!("the API of {} is at {}; `emhost status` shows how it is", cluster.name, cluster.endpoint));
-    }
-    Ok(())
+    ended(&report)
 }
 
 async fn tell_stop(mut stop: tokio::sync::watch::Receiver<Stop>, watch: Arc<Watching>) {

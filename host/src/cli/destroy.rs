@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use emhost::pipeline::Options;
 use emhost::pipeline::planning::plan_destroy;
 
 use super::apply::{Pace, agree, carry_out};
@@ -15,13 +16,17 @@ pub struct Arguments {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+    /// Also remove the images that machines were made from; other clusters may have to fetch them again
+    #[arg(long)]
+    delete_images: bool,
     #[command(flatten)]
     pace: Pace,
 }
 
 pub fn run(session: &Session<'_>, arguments: &Arguments) -> Result<(), Failed> {
     let watch = session.ui.watch("plan");
-    let opening = opening::open(session, &Access::Locked { command: "destroy" }, arguments.pace.options(None), Arc::clone(&watch) as _)?;
+    let options = Options { delete_images: arguments.delete_images, ..arguments.pace.options(None) };
+    let opening = opening::open(session, &Access::Locked { command: "destroy" }, options, Arc::clone(&watch) as _)?;
     let prepared = session.stoppable(plan_destroy(&opening.run))?;
     let prepared = complete(&opening, prepared);
     watch.end();

@@ -1,19 +1,28 @@
 //! The commands. Each has a file of its own: its arguments, and one function.
 
+mod access;
 mod apply;
 mod completions;
 mod destroy;
+mod doctor;
+mod files;
+mod generate;
 mod graph;
+mod import;
 mod init;
 mod interrupt;
+mod kubeconfig;
 mod opening;
 mod output;
 mod plan;
 mod plugin;
+mod reservations;
 mod schema;
 mod sim;
 mod state;
 mod status;
+mod talosconfig;
+mod template;
 mod validate;
 
 use std::path::PathBuf;
@@ -68,13 +77,21 @@ enum Color {
 enum Command {
     Init(init::Arguments),
     Validate(validate::Arguments),
+    Doctor(doctor::Arguments),
     Schema(schema::Arguments),
+    Generate(generate::Arguments),
     Plan(plan::Arguments),
     Apply(apply::Arguments),
     Destroy(destroy::Arguments),
     Status(status::Arguments),
     Output(output::Arguments),
     Graph(graph::Arguments),
+    Kubeconfig(kubeconfig::Arguments),
+    Talosconfig(talosconfig::Arguments),
+    Import(import::Arguments),
+    /// Make templates that machines are cloned from
+    #[command(subcommand)]
+    Template(template::Command),
     Completions(completions::Arguments),
     /// Look at plugins, and say what they may do
     #[command(subcommand)]
@@ -232,13 +249,19 @@ pub fn run() -> ExitCode {
     let ended = match arguments.command {
         Command::Init(arguments) => init::run(&command, &arguments),
         Command::Validate(arguments) => validate::run(&command, &arguments),
+        Command::Doctor(arguments) => doctor::run(&command, &arguments),
         Command::Schema(arguments) => schema::run(&command, &arguments),
+        Command::Generate(arguments) => generate::run(&command, &arguments),
         Command::Plan(arguments) => plan::run(&command, &arguments),
         Command::Apply(arguments) => apply::run(&command, &arguments),
         Command::Destroy(arguments) => destroy::run(&command, &arguments),
         Command::Status(arguments) => status::run(&command, &arguments),
         Command::Output(arguments) => output::run(&command, &arguments),
         Command::Graph(arguments) => graph::run(&command, &arguments),
+        Command::Kubeconfig(arguments) => kubeconfig::run(&command, &arguments),
+        Command::Talosconfig(arguments) => talosconfig::run(&command, &arguments),
+        Command::Import(arguments) => import::run(&command, &arguments),
+        Command::Template(which) => template::run(&command, &which),
         Command::Completions(arguments) => completions::run(&command, &arguments),
         Command::Plugin(which) => plugin::run(&command, which),
         Command::State(which) => state::run(&command, which),

@@ -10,7 +10,7 @@ use super::{Exit, Failed, Session, opening};
 /// Print what other tools want to know of the cluster: addresses, machines
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Only this one
+    /// Only this output, or this node
     name: Option<String>,
 }
 
@@ -20,18 +20,32 @@ pub fn run(session: &Session<'_>, arguments: &Arguments) -> Result<(), Failed> {
     let nodes: Vec<Node> = loaded.cluster.iter().flat_map(|cluster| &cluster.nodes).map(|node| as_known(node, state.as_ref())).collect();
     let endpoint = loaded.cluster.as_ref().map(|cluster| cluster.endpoint.clone());
     let outputs = outputs(&nodes, endpoint.as_deref());
-    let shown = match &arguments.name {
-        None => outputs,
-        Some(name) => {
-            let names: Vec<&str> = outputs.keys().copied().collect();
-            let found = outputs.into_iter().find(|(known, _)| known == name);
-            let unknown = || Failed::new(Exit::Input, "output/unknown", format!("there is no output `{name}`"));
-            BTreeMap::from([found.ok_or_else(|| unknown().help(format!("there are {}", names.join(", "))))?])
-        }
-    };
-    session.ui.outputs(&shown, arguments.name.is_some());
+    match &arguments.name {
+        None => session.ui.outputs(&outputs, false),
+        Some(name) => match of_node(&outputs, name) {
+            Some(node) => session.ui.values(&node),
+            None => session.ui.outputs(&one(outputs, name)?, true),
+        },
+    }
     Ok(())
 }
+
+/// What is known of one node.
+fn of_node(outputs: &BTreeMap<&str, Value>, name: &str) -> Option<Vec<(&'static str, Value)>> {
+    let node = outputs.get("machines")?.get(name)?;
+    Some(FIELDS.iter().filter_map(|field| Some((*field, node.get(*field)?.clone()))).collect())
+}
+
+fn one<'a>(outputs: BTreeMap<&'a str, Value>, name: &str) -> Result<BTreeMap<&'a str, Value>, Failed> {
+    let names: Vec<&str> = outputs.keys().copied().collect();
+    let help = format!("there are {}, and every node by its name", names.join(", "));
+    let found = outputs.into_iter().find(|(known, _)| *known == name);
+    let unknown = || Failed::new(Exit::Input, "output/unknown", format!("there is no output `{name}`")).help(help);
+    Ok(BTreeMap::from([found.ok_or_else(unknown)?]))
+}
+
+/// What is known of one node, by the names of the Terraform module that emhost replaces.
+const FIELDS: [&str; 5] = ["vmid", "vm_name", "node", "ip_address", "mac_address"];
 
 /// The node with what earlier runs saw of its machine.
 fn as_known(node: &Node, state: Option<&State>) -> Node {
@@ -53,10 +67,13 @@ fn outputs(nodes: &[Node], endpoint: Option<&str>) -> BTreeMap<&'static str, Val
     let control = |node: &Node| node.role == NodeRole::ControlPlane;
     let machine = |node: &Node| {
         let card = node.cards.first();
-        // Proxmox counts its machines; other hypervisors may not.
-        let number = node.machine_id.as_deref().and_then(|id| id.parse::<u64>().ok());
+        // Proxmox counts its machines; other hypervisors may not. Before there is one, the inventory may know its number.
+        let number = match node.machine_id.as_deref() {
+            Some(id) => id.parse::<u64>().map_or_else(|_| json!(id), |number| json!(number)),
+            None => json!(node.machine_number),
+        };
         let value = json!({
-            "vmid": number.map_or_else(|| json!(node.machine_id), |number| json!(number)),
+            "vmid": number,
             "vm_name": node.name,
             "node": node.placement,
             "ip_address": node.address(),

@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use emhost::pipeline::Options;
 use emhost::pipeline::apply::Stop;
-use emhost::pipeline::plan::{LAYOUT, Plan};
+use emhost::pipeline::plan::{Action, Change, LAYOUT, Plan, Planned};
 use emhost::pipeline::planning::{Prepared, plan_apply};
+use emhost::pipeline::{Options, UnitId};
 
 use super::opening::{self, Access, Opening};
-use super::{Exit, Failed, Session};
+use super::{Exit, Failed, Session, reservations};
 
 /// Show what an apply would do, and change nothing
 ///
@@ -38,9 +38,7 @@ pub fn run(session: &Session<'_>, arguments: &Arguments) -> Result<(), Failed> {
         session.ui.success(&format!("saved; apply it with `emhost apply --plan {}`", file.display()));
     }
     if !plan.is_empty() {
-        let folder = session.folder.display().to_string();
-        let at = if folder == "." { String::new() } else { format!(" -C {folder}") };
-        session.ui.next(&format!("emhost apply{at}"));
+        session.ui.next(&format!("emhost apply{}", super::access::at_folder(session)));
     }
     opening.close()?;
     if arguments.exit_code && !plan.is_empty() {
@@ -54,7 +52,17 @@ pub fn complete(opening: &Opening, mut prepared: Prepared) -> Prepared {
     prepared.plan.secrets = opening.secrets.made();
     let notes = opening.notes.iter().cloned().chain(opening.secrets.take_notes());
     prepared.plan.notes.splice(0..0, notes);
+    let made: Vec<String> =
+        prepared.plan.units.iter().filter(|unit| makes_machine(unit)).filter_map(|unit| unit.unit.node().map(str::to_owned)).collect();
+    let mut reserved = reservations::of(&opening.run.now.get(), opening.dhcp);
+    reserved.retain(|one| made.contains(&one.node));
+    prepared.plan.notes.extend(reservations::note(&reserved));
     prepared
+}
+
+fn makes_machine(planned: &Planned) -> bool {
+    let makes = |action: &Action| matches!(action.change, Change::Create | Change::Replace);
+    matches!(planned.unit, UnitId::Machine(_)) && planned.actions.iter().any(makes)
 }
 
 /// Writes a plan where only its owner reads it: it says much about the site.

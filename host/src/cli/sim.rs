@@ -271,7 +271,7 @@ fn reset(session: &Session<'_>, simulated: &Simulated, yes: bool) -> Result<(), 
 /// The simulated site behind a cluster's slots: run by this process, or by another one.
 pub struct Behind {
     access: Access,
-    _site: Option<Site>,
+    site: Option<Site>,
 }
 
 impl Behind {
@@ -300,7 +300,12 @@ impl Behind {
         slots.insert("pve".to_owned(), slot(&access.pve, Some(TOKEN)));
         slots.insert("image-factory".to_owned(), slot(&access.factory, None));
         slots.insert("talos".to_owned(), SlotConfig { port: Some(TALOS), maintenance: true, ..SlotConfig::default() });
-        Ok(Some(Self { access, _site: site }))
+        Ok(Some(Self { access, site }))
+    }
+
+    /// Whether this very process runs the site, which ends with it.
+    pub fn is_here(&self) -> bool {
+        self.site.is_some()
     }
 
     /// The addresses of the site.

@@ -26,7 +26,7 @@ pub fn run(session: &Session<'_>, _: &Arguments) -> Result<(), Failed> {
 }
 
 /// The number of nodes, by role.
-fn nodes(cluster: &Cluster) -> String {
+pub fn nodes(cluster: &Cluster) -> String {
     let count = |role| cluster.nodes.iter().filter(|node| node.role == role).count();
     let say = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     format!("{}, {}", say(count(NodeRole::ControlPlane), "control plane"), say(count(NodeRole::Worker), "worker"))

@@ -9,6 +9,7 @@ mod files;
 mod findings;
 mod flaws;
 mod formats;
+pub mod import;
 mod machines;
 mod model;
 mod options;

@@ -178,6 +178,14 @@ impl Site {
         Some(if name.is_empty() { SIMULATOR } else { name })
     }
 
+    /// Binds the slots of the built-in plugins that the site does not bind: the public Image Factory, and Talos on every node.
+    pub fn bind_defaults(&mut self) {
+        let factory = || SlotConfig { url: Some("https://factory.talos.dev".to_owned()), ..SlotConfig::default() };
+        let talos = || SlotConfig { port: Some(50000), maintenance: true, ..SlotConfig::default() };
+        self.slots.entry("image-factory".to_owned()).or_insert_with(factory);
+        self.slots.entry("talos".to_owned()).or_insert_with(talos);
+    }
+
     /// Reads one file's text.
     ///
     /// # Errors
@@ -281,6 +289,16 @@ mod tests {
         assert_eq!(site.slots["pve"].url.as_deref(), Some("https://b"));
         assert_eq!(site.slots["x"].port, Some(1));
         assert_eq!(site.plugins.references(), [(Role::Gpu, "gpu"), (Role::Distro, "./mine.wasm")]);
+    }
+
+    #[test]
+    fn the_built_in_plugins_find_their_slots() {
+        let mut site =
+            Site::parse("site.yaml", "slots: {pve: {url: 'https://a'}, image-factory: {url: 'https://mirror'}}").expect("parses");
+        site.bind_defaults();
+        assert_eq!(site.slots["image-factory"].url.as_deref(), Some("https://mirror"));
+        assert_eq!((site.slots["talos"].port, site.slots["talos"].maintenance), (Some(50000), true));
+        assert_eq!(site.slots.len(), 3);
     }
 
     #[test]

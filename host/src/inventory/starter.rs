@@ -8,7 +8,7 @@ use super::files::Files;
 /// What must not be committed.
 pub const IGNORED: &str = "/.emhost/\n/generated/\n/kubeconfig\n/talosconfig\n";
 
-const SITE: &str = r#"# What the clusters of one site share; beside this folder, it serves every cluster there.
+pub(super) const SITE: &str = r#"# What the clusters of one site share; beside this folder, it serves every cluster there.
 #
 # slots:
 #   pve: {url: "https://PROXMOX:8006", fingerprint: "sha256:…", credential: pve_token}
@@ -89,7 +89,7 @@ impl Starter {
 }
 
 /// Text as YAML: as it is where that is safe, else in quotes.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let safe = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
     let plain = safe && (text.starts_with(|first: char| first.is_ascii_alphabetic()) || text.parse::<Ipv4Addr>().is_ok());
     let word = ["true", "false", "null"].contains(&text.to_ascii_lowercase().as_str());

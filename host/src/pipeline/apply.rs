@@ -1,19 +1,20 @@
 //! Carries a plan out: as wide as names, turns and the quorum rule allow, every step written down first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 
-use super::events::{Event, Progress, Report, Wait};
+use super::events::{Event, Progress, Report, Took, Wait};
 use super::holds::Holds;
+use super::job::Task;
 use super::plan::{Action, Change, Purpose};
 use super::planning::Prepared;
-use super::run::{Run, Task};
+use super::run::Run;
 use super::schedule::Schedule;
-use super::unit::UnitId;
+use super::unit::{Phase, UnitId};
 use super::work::{Ended, Shared};
 use crate::diagnostic::Diagnostic;
 use crate::state::Entry;
@@ -66,7 +67,8 @@ pub async fn apply(run: &Arc<Run>, prepared: Prepared, mut stop: watch::Receiver
         report.stopped.push(unit);
     };
     let mut tasks: JoinSet<(UnitId, Ended)> = JoinSet::new();
-    let mut running: BTreeSet<UnitId> = BTreeSet::new();
+    let mut running: BTreeMap<UnitId, Instant> = BTreeMap::new();
+    let mut phases: BTreeMap<Phase, (Instant, Instant)> = BTreeMap::new();
     loop {
         for job in schedule.ready() {
             let unit = job.planned.unit.clone();
@@ -74,7 +76,7 @@ pub async fn apply(run: &Arc<Run>, prepared: Prepared, mut stop: watch::Receiver
                 stopped(&mut report, unit);
                 continue;
             }
-            running.insert(unit.clone());
+            running.insert(unit.clone(), Instant::now());
             let shared = Arc::clone(&shared);
             tasks.spawn(async move { (unit, shared.work(job).await) });
         }
@@ -92,9 +94,13 @@ pub async fn apply(run: &Arc<Run>, prepared: Prepared, mut stop: watch::Receiver
             // All are done; or it is the second Ctrl-C: what is under way is in the journal, and the next run looks at it.
             None => break,
         };
-        running.remove(&unit);
+        let since = running.remove(&unit);
         match ended {
             Ended::Done { changed } => {
+                if let Some(since) = since.filter(|_| changed) {
+                    let span = phases.entry(unit.phase()).or_insert((since, since));
+                    *span = (span.0.min(since), Instant::now());
+                }
                 if planned.contains(&unit) {
                     *(if changed { &mut report.done } else { &mut report.unchanged }) += 1;
                 }
@@ -112,11 +118,15 @@ pub async fn apply(run: &Arc<Run>, prepared: Prepared, mut stop: watch::Receiver
         }
     }
     tasks.abort_all();
-    for unit in running.into_iter().chain(schedule.left()) {
+    for unit in running.into_keys().chain(schedule.left()) {
         stopped(&mut report, unit);
     }
     if shared.purpose == Purpose::Destroy && report.failed.is_empty() && report.stopped.is_empty() && report.skipped.is_empty() {
         forget_all(run).map_err(|error| vec![unwritten(&error)])?;
+    }
+    report.phases = phases.into_iter().map(|(phase, (from, to))| Took { phase, elapsed: to.duration_since(from) }).collect();
+    for took in &report.phases {
+        run.timings.lock().unwrap_or_else(PoisonError::into_inner).learn(&format!("phase {}", took.phase), took.elapsed);
     }
     run.store.keep_timings(&run.timings.lock().unwrap_or_else(PoisonError::into_inner));
     report.elapsed = begun.elapsed();

@@ -1,12 +1,12 @@
 //! What comes before machines: secrets, what phases ask of each other, what nodes boot from, their configuration.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::contributions::{Asked, merge};
 use super::crew::Worker;
 use super::events::Event;
-use super::planning::{Problems, each, problems};
+use super::planning::{Problems, each, placed, problems};
 use super::run::{Inputs, Run, Turn};
 use super::unit::{Phase, UnitId};
 use crate::bindings::emhost::plugin::types::Contribution;
@@ -125,7 +125,10 @@ pub(super) async fn configuration(run: &Arc<Run>) -> Result<BTreeMap<String, Inp
     let mut known: Vec<Inputs> = Vec::new();
     for inputs in made.values_mut() {
         match known.iter().find(|other| other.boot == inputs.boot) {
-            Some(other) => (inputs.boot, inputs.ensured) = (Arc::clone(&other.boot), Arc::clone(&other.ensured)),
+            Some(other) => {
+                (inputs.boot, inputs.planned) = (Arc::clone(&other.boot), Arc::clone(&other.planned));
+                (inputs.ensured, inputs.pinned) = (Arc::clone(&other.ensured), Arc::clone(&other.pinned));
+            }
             None => known.push(inputs.clone()),
         }
     }
@@ -139,19 +142,27 @@ async fn inputs(run: &Run, node: &Node) -> Result<Inputs, Problems> {
         let context = source.looks(Some(&unit));
         source.plugin.resolve(&context, node).await
     });
-    let boot = resolved.await.map_err(|error| problems(&error))?;
+    let boot = resolved.await.map_err(|error| placed(run, Some(&node.name), problems(&error)))?;
+    let planned = run.told(source, &boot)?;
     let configurator = &run.crew.configurator;
     let rendered = run.look(Turn::Take, || async {
         let context = configurator.looks(Some(&unit));
         configurator.plugin.render_config(&context, node, &boot).await
     });
-    let config = rendered.await.map_err(|error| problems(&error))?;
+    let config = rendered.await.map_err(|error| placed(run, Some(&node.name), problems(&error)))?;
     let media = run.look(Turn::Take, || async {
         let context = source.looks(Some(&unit));
         source.plugin.media(&context, node, &boot, &config).await
     });
-    let media = media.await.map_err(|error| problems(&error))?;
-    Ok(Inputs { boot: Arc::new(boot), ensured: Arc::new(OnceLock::new()), config: Arc::new(config), media: Arc::new(media) })
+    let media = media.await.map_err(|error| placed(run, Some(&node.name), problems(&error)))?;
+    Ok(Inputs {
+        boot: Arc::new(boot),
+        planned: Arc::new(planned),
+        ensured: Arc::default(),
+        pinned: Arc::default(),
+        config: Arc::new(config),
+        media: Arc::new(media),
+    })
 }
 
 pub(super) fn boot_source<'a>(run: &'a Run, node: &str) -> Result<&'a Worker, Problems> {

@@ -8,8 +8,10 @@ use std::time::Duration;
 use super::events::{Event, Watch};
 use super::plan::Answering;
 use super::unit::UnitId;
+use crate::bindings::emhost::plugin::types::FailureKind;
 use crate::capabilities::events::{Event as Said, Events};
 use crate::capabilities::journal::{Journal, MemoryJournal};
+use crate::capabilities::policy::{Need, Refusal, Verb};
 use crate::capabilities::record::Tape;
 use crate::capabilities::{Context, SecretStore, Slots};
 use crate::diagnostic::Diagnostic;
@@ -17,7 +19,7 @@ use crate::inventory::Cluster;
 use crate::inventory::site::Site;
 use crate::plugins::locate::Reference;
 use crate::plugins::lock::Lock;
-use crate::plugins::{Limits, Plugin, Role, Runtime};
+use crate::plugins::{CallError, Cause, Limits, Plugin, Role, Runtime};
 use crate::redact::Redactor;
 
 /// What every plugin of a run is lent alike.
@@ -83,6 +85,21 @@ impl Worker {
     /// The plugin's name.
     pub fn name(&self) -> &str {
         self.plugin.name()
+    }
+
+    /// Whether the plugin itself could read from this slot.
+    ///
+    /// # Errors
+    /// Why not, and the lines that would allow it.
+    pub(super) fn may_read(&self, slot: &str) -> Result<(), Refusal> {
+        self.context.policy.check(Verb::Resolve, &Need::Http { slot, change: false })
+    }
+
+    /// An answer that was given and cannot be used.
+    pub(super) fn misanswered(&self, verb: Verb, unit: &UnitId, why: Vec<Diagnostic>) -> CallError {
+        let cause = Cause::Failed { kind: FailureKind::Invalid, diagnostics: why, retry_after: None, state: None };
+        let (plugin, unit) = (self.name().to_owned(), Some(unit.to_string()));
+        CallError { plugin, verb, unit, cause, remarks: Vec::new(), last_words: None }
     }
 
     /// What a call that changes nothing is lent.
@@ -220,7 +237,11 @@ impl Crew {
     }
 }
 
-fn worker(runtime: &Runtime, wanted: &Wanted<'_>, lock: &Lock, lent: &Lent, now: &Now, text: &str) -> Result<Worker, Vec<Diagnostic>> {
+/// Loads one plugin and checks that it may do its work here.
+///
+/// # Errors
+/// Everything that keeps it from working.
+pub fn worker(runtime: &Runtime, wanted: &Wanted<'_>, lock: &Lock, lent: &Lent, now: &Now, text: &str) -> Result<Worker, Vec<Diagnostic>> {
     let fail = |code: &str, why: String| {
         // The first line is what, the last one what to do, and between them is the story.
         let (first, rest) = why.split_once('\n').unwrap_or((why.as_str(), ""));

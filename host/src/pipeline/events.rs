@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::unit::UnitId;
+use super::unit::{Phase, UnitId};
 use crate::capabilities::events as plugin;
 use crate::diagnostic::Diagnostic;
 
@@ -129,7 +129,19 @@ pub struct Report {
     pub skipped: Vec<(UnitId, UnitId)>,
     /// Units that the person at the terminal stopped.
     pub stopped: Vec<UnitId>,
+    /// How long each phase took in which something was done, from its first unit to its last. They overlap.
+    pub phases: Vec<Took>,
     /// How long it took.
+    #[serde(serialize_with = "seconds")]
+    pub elapsed: Duration,
+}
+
+/// How long a phase took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Took {
+    /// The phase.
+    pub phase: Phase,
+    /// From its first unit to its last.
     #[serde(serialize_with = "seconds")]
     pub elapsed: Duration,
 }

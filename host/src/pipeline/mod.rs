@@ -10,12 +10,18 @@ pub mod crew;
 pub mod events;
 pub mod graph;
 pub mod holds;
+pub mod images;
+pub mod job;
+mod leaving;
 pub mod looking;
+mod order;
 pub mod plan;
 pub mod planning;
 pub mod quorum;
+pub mod rendering;
 pub mod run;
 mod schedule;
+pub mod templates;
 pub mod unit;
 mod work;
 

@@ -7,10 +7,15 @@ use tokio::task::JoinSet;
 
 use super::configuration::{addons, boot_source, configuration, contributions, settings};
 use super::events::Event;
+use super::images::Pin;
+use super::job::{Job, Task, is_image, unplanned};
+use super::leaving::leaves;
+use super::order::order;
 use super::plan::{Action, Change, Disruption, Intent, LAYOUT, Orphan, Plan, Planned, Purpose};
 use super::quorum::{Cost, Quorum, Verdict};
-use super::run::{Inputs, Job, Run, Task, Turn, unplanned};
+use super::run::{Inputs, Run, Turn};
 use super::unit::{Phase, UnitId};
+use crate::bindings::emhost::plugin::types::Attribute;
 use crate::bindings::exports::emhost::plugin::gpu::Assignment;
 use crate::bindings::exports::emhost::plugin::provisioner::Machine;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -33,6 +38,19 @@ pub(super) type Problems = Vec<Diagnostic>;
 
 pub(super) fn problems(error: &CallError) -> Problems {
     error.diagnostics()
+}
+
+/// Adds where the inventory has the value that a plugin blames.
+pub(super) fn placed(run: &Run, node: Option<&str>, mut problems: Problems) -> Problems {
+    for problem in problems.iter_mut().filter(|problem| problem.place.is_none()) {
+        let Some(pointer) = problem.pointer.as_deref() else { continue };
+        let of_node = node.and_then(|node| run.sources.node(node, Some(pointer)));
+        problem.place = of_node.or_else(|| run.sources.cluster(pointer));
+        if problem.place.is_some() {
+            problem.pointer = None;
+        }
+    }
+    problems
 }
 
 /// Does the same for each of many, at once. What failed comes back all together.
@@ -104,13 +122,13 @@ pub async fn plan_apply(run: &Arc<Run>) -> Result<Prepared, Problems> {
     }
     let jobs = node_jobs(run, &inputs).await?;
     let removals = removals(run).await?;
-    let orphans = orphans(run).await?;
+    let (orphans, _) = unclaimed(run).await?;
 
     let busy = |job: &Job| !job.planned.actions.is_empty();
     let fresh: BTreeSet<String> =
         jobs.iter().filter(|job| makes_machine(job)).filter_map(|job| job.planned.unit.node().map(str::to_owned)).collect();
     let mut all: Vec<Job> = removals;
-    all.extend(boots(run, &jobs, &fresh));
+    all.extend(boots(run, &jobs, &fresh)?);
     let (wanted, quiet): (Vec<Job>, Vec<Job>) =
         jobs.into_iter().partition(|job| busy(job) || needs_wait(job, &fresh) || unremembered(run, job));
     all.extend(wanted);
@@ -137,6 +155,8 @@ pub async fn plan_apply(run: &Arc<Run>) -> Result<Prepared, Problems> {
     }
     all.retain(|job| run.options.reaches(job.planned.unit.phase()));
     notes.extend(addons(run).await?);
+    let leaves = leaves(run, &all, &mut notes).await?;
+    all.extend(leaves.into_iter().filter(|job| run.options.reaches(job.planned.unit.phase())));
     let quorum = quorum(run, &mut all, &mut notes).await;
     order(&mut all, run);
     let mut plan = empty(run, Purpose::Apply);
@@ -155,6 +175,10 @@ pub async fn plan_apply(run: &Arc<Run>) -> Result<Prepared, Problems> {
 pub async fn plan_destroy(run: &Arc<Run>) -> Result<Prepared, Problems> {
     let names: BTreeSet<String> = run.now.get().nodes.iter().map(|node| node.name.clone()).chain(run.removed.keys().cloned()).collect();
     run.watch.event(Event::Planning { what: format!("looking at {} machines", names.len()) });
+    if run.options.delete_images {
+        let asks = Attribute { key: IMAGES.to_owned(), value: "true".to_owned() };
+        run.now.change(|cluster| cluster.attributes.push(asks));
+    }
     let provisioner = run.crew.provisioner.name().to_owned();
     let jobs = each(names, |name| {
         let (run, provisioner) = (Arc::clone(run), provisioner.clone());
@@ -164,7 +188,7 @@ pub async fn plan_destroy(run: &Arc<Run>) -> Result<Prepared, Problems> {
         }
     });
     let jobs = jobs.await?;
-    let orphans = orphans(run).await?;
+    let (orphans, images) = unclaimed(run).await?;
     let mut all: Vec<Job> = Vec::new();
     let mut unchanged = 0;
     // A run that was cut off after the last machine still has to forget the cluster.
@@ -180,6 +204,13 @@ pub async fn plan_destroy(run: &Arc<Run>) -> Result<Prepared, Problems> {
     for machine in &orphans {
         all.push(discard_job(run, machine).await?);
     }
+    // A machine may still have one of them in its drive.
+    let machines: Vec<UnitId> = all.iter().map(|job| job.planned.unit.clone()).collect();
+    for image in images.iter().filter(|_| run.options.delete_images) {
+        let mut job = discard_job(run, image).await?;
+        job.planned.after.clone_from(&machines);
+        all.push(job);
+    }
     let mut plan = empty(run, Purpose::Destroy);
     plan.units = all.iter().map(|job| job.planned.clone()).collect();
     plan.unchanged = unchanged;
@@ -187,12 +218,16 @@ pub async fn plan_destroy(run: &Arc<Run>) -> Result<Prepared, Problems> {
     Ok(Prepared { plan, jobs: all, assignments: None, orphans })
 }
 
-/// A job that removes a machine which no node claims, for whoever agreed to it.
+/// The attribute of the cluster that asks a provisioner's `owned` for the images that machines were made from.
+const IMAGES: &str = "destroy.images";
+
+/// A job that removes a machine which no node claims, or an image, for whoever agreed to it.
 ///
 /// # Errors
 /// Never for now; proposals of the host itself need nobody.
 pub async fn discard_job(run: &Run, machine: &Machine) -> Result<Job, Problems> {
-    let planned = unplanned(UnitId::Orphan(machine.id.clone()), run.crew.provisioner.name(), Intent::Absent);
+    let unit = if is_image(machine) { UnitId::Image(machine.id.clone()) } else { UnitId::Orphan(machine.id.clone()) };
+    let planned = unplanned(unit, run.crew.provisioner.name(), Intent::Absent);
     propose(run, Job { planned, task: Task::Discard { machine: Box::new(machine.clone()) } }).await
 }
 
@@ -220,8 +255,9 @@ fn orphan(machine: &Machine) -> Orphan {
     Orphan { id: machine.id.clone(), identity: machine.identity.clone(), node: machine.node.clone(), host: machine.host.clone() }
 }
 
-async fn propose(run: &Run, mut job: Job) -> Result<Job, Problems> {
-    let proposed = job.propose(run, Turn::Take).await.map_err(|error| problems(&error))?;
+pub(super) async fn propose(run: &Run, mut job: Job) -> Result<Job, Problems> {
+    let proposed = job.propose(run, Turn::Take).await;
+    let proposed = proposed.map_err(|error| placed(run, job.planned.unit.node(), problems(&error)))?;
     job.planned.actions = proposed.actions;
     job.planned.holds = proposed.holds;
     place(run, &mut job);
@@ -283,7 +319,7 @@ fn unremembered(run: &Run, job: &Job) -> bool {
 }
 
 /// What new machines boot from, each thing once.
-fn boots(run: &Run, jobs: &[Job], fresh: &BTreeSet<String>) -> Vec<Job> {
+fn boots(run: &Run, jobs: &[Job], fresh: &BTreeSet<String>) -> Result<Vec<Job>, Problems> {
     let mut all: Vec<Job> = Vec::new();
     for job in jobs {
         let Task::Machine { node, inputs: Some(inputs) } = &job.task else { continue };
@@ -293,6 +329,11 @@ fn boots(run: &Run, jobs: &[Job], fresh: &BTreeSet<String>) -> Vec<Job> {
         let same = |other: &Job| matches!(&other.task, Task::Ensure { inputs: of, .. } if Arc::ptr_eq(&of.ensured, &inputs.ensured));
         let Ok(worker) = boot_source(run, node) else { continue };
         if !all.iter().any(same) {
+            let pinned = match run.pin_of(inputs)? {
+                Pin::Needless => String::new(),
+                Pin::Known(digest) => format!("; its image is pinned as {digest}"),
+                Pin::Missing => "; its image is read once and will be pinned in emhost.lock".to_owned(),
+            };
             let taken = |name: &str| all.iter().any(|job| job.planned.unit == UnitId::Boot(name.to_owned()));
             let name = if taken(&inputs.boot.id) { format!("{}@{node}", inputs.boot.id) } else { inputs.boot.id.clone() };
             let mut planned = unplanned(UnitId::Boot(name), worker.name(), Intent::Present);
@@ -300,7 +341,7 @@ fn boots(run: &Run, jobs: &[Job], fresh: &BTreeSet<String>) -> Vec<Job> {
                 change: Change::Create,
                 subject: format!("boot medium {}", inputs.boot.id),
                 disruption: Disruption::None,
-                reason: "machines start from it; nothing happens where it is there already".to_owned(),
+                reason: format!("machines start from it; nothing happens where it is there already{pinned}"),
                 fields: Vec::new(),
                 place: None,
                 irreversible: false,
@@ -308,7 +349,7 @@ fn boots(run: &Run, jobs: &[Job], fresh: &BTreeSet<String>) -> Vec<Job> {
             all.push(Job { planned, task: Task::Ensure { worker: worker.clone(), node: node.clone(), inputs: inputs.clone() } });
         }
     }
-    all
+    Ok(all)
 }
 
 /// Nodes that are gone from the inventory leave the cluster, then their machines go.
@@ -332,8 +373,8 @@ async fn removals(run: &Arc<Run>) -> Result<Vec<Job>, Problems> {
     Ok(pairs.await?.into_iter().flatten().collect())
 }
 
-/// Machines with the cluster's mark that no node claims.
-async fn orphans(run: &Run) -> Result<Vec<Machine>, Problems> {
+/// Machines with the cluster's mark that no node claims; and images that machines were made from, where they were asked for.
+async fn unclaimed(run: &Run) -> Result<(Vec<Machine>, Vec<Machine>), Problems> {
     let provisioner = &run.crew.provisioner;
     let owned = run.look(Turn::Take, || async {
         let context = provisioner.looks(None);
@@ -341,7 +382,8 @@ async fn orphans(run: &Run) -> Result<Vec<Machine>, Problems> {
     });
     let claimed: BTreeSet<String> = run.seen().into_iter().collect();
     let owned = owned.await.map_err(|error| problems(&error))?;
-    Ok(owned.into_iter().filter(|machine| !claimed.contains(&machine.identity)).collect())
+    let (images, machines): (Vec<Machine>, Vec<Machine>) = owned.into_iter().partition(is_image);
+    Ok((machines.into_iter().filter(|machine| !claimed.contains(&machine.identity)).collect(), images))
 }
 
 async fn cluster_job(run: &Run) -> Result<Job, Problems> {
@@ -429,63 +471,4 @@ pub(super) fn costs(run: &Run, planned: &Planned) -> Option<(String, Cost)> {
         Intent::Present if planned.disruption() >= Disruption::Restart => Some((node.to_owned(), Cost::Away)),
         Intent::Absent | Intent::Present => None,
     }
-}
-
-/// What has to be done before what.
-fn order(jobs: &mut Vec<Job>, run: &Run) {
-    let rank = |unit: &UnitId, intent: Intent| match (unit, intent) {
-        (UnitId::Os(_), Intent::Absent) => 0,
-        (UnitId::Machine(_) | UnitId::Orphan(_), Intent::Absent) => 1,
-        (UnitId::Boot(_), _) => 2,
-        (UnitId::Machine(_) | UnitId::Orphan(_), _) => 3,
-        (UnitId::Os(_), _) => 4,
-        (UnitId::Cluster, _) => 5,
-        (UnitId::Media(_), _) => 6,
-        (UnitId::Ready, _) => 7,
-        (UnitId::Addon(_), _) => 8,
-        (UnitId::Health, _) => 9,
-    };
-    jobs.sort_by_key(|job| rank(&job.planned.unit, job.planned.intent));
-    let planned: BTreeSet<UnitId> = jobs.iter().map(|job| job.planned.unit.clone()).collect();
-    let removed: Vec<Arc<Node>> = run.removed.values().cloned().collect();
-    let boots: BTreeMap<usize, UnitId> = jobs
-        .iter()
-        .filter_map(|job| match &job.task {
-            Task::Ensure { inputs, .. } => Some((Arc::as_ptr(&inputs.ensured) as usize, job.planned.unit.clone())),
-            _ => None,
-        })
-        .collect();
-    let every = |matches: &dyn Fn(&UnitId) -> bool| planned.iter().filter(|unit| matches(unit)).cloned().collect::<Vec<_>>();
-    let control = |unit: &UnitId| unit.node().is_some_and(|node| run.votes(node));
-    for job in jobs {
-        let after: Vec<UnitId> = match (&job.task, job.planned.intent) {
-            (Task::Machine { node, .. }, Intent::Absent) => vec![UnitId::Os(node.clone())],
-            (Task::Machine { node, inputs }, Intent::Present) => {
-                let boot = inputs.as_ref().and_then(|inputs| boots.get(&(Arc::as_ptr(&inputs.ensured) as usize)).cloned());
-                let freed = run.node(node).map_or_else(Vec::new, |node| freed_by(&node, &removed));
-                boot.into_iter().chain(freed).collect()
-            }
-            (Task::Os { .. }, Intent::Absent) | (Task::Ensure { .. } | Task::Discard { .. }, _) => Vec::new(),
-            (Task::Os { node, .. }, Intent::Present) => vec![UnitId::Machine(node.clone())],
-            (Task::Cluster, _) => every(&|unit| matches!(unit, UnitId::Os(_) | UnitId::Machine(_)) && control(unit)),
-            (Task::Media { node }, _) => vec![UnitId::Machine(node.clone()), UnitId::Os(node.clone()), UnitId::Cluster],
-            (Task::Health { .. }, _) => {
-                every(&|unit| !matches!(unit, UnitId::Media(_) | UnitId::Ready | UnitId::Health | UnitId::Orphan(_) | UnitId::Boot(_)))
-            }
-        };
-        let own = &job.planned.unit;
-        job.planned.after = after.into_iter().filter(|unit| planned.contains(unit) && unit != own).collect();
-    }
-}
-
-/// Machines that have to go first, because the new one takes their address or number.
-fn freed_by(node: &Node, removed: &[Arc<Node>]) -> Vec<UnitId> {
-    let shares = |old: &Node| {
-        let number = node.machine_number.is_some() && node.machine_number == old.machine_number;
-        let card = |of: &Node| of.cards.first().map(|card| (card.mac.clone(), card.address.clone()));
-        let cards = card(node).zip(card(old));
-        let address = cards.is_some_and(|(new, old)| new.0 == old.0 || (new.1.is_some() && new.1 == old.1));
-        number || address
-    };
-    removed.iter().filter(|old| shares(old)).map(|old| UnitId::Machine(old.name.clone())).collect()
 }

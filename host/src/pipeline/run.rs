@@ -1,23 +1,25 @@
-//! One run: the crew, what is remembered, and the jobs that plan and step a unit through its plugin.
+//! One run: the crew, what is remembered, and how it looks at the world.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::Rng;
 use tokio::sync::Semaphore;
 
-use super::crew::{Crew, Now, Worker};
+use super::crew::{Crew, Now};
 use super::events::{Event, Progress, Watch};
-use super::plan::{Action, Change, Disruption, Intent, Planned};
+use super::images::{Images, digest_of, with_digest};
+use super::leaving::Kubernetes;
 use super::quorum::Quorum;
 use super::unit::{Phase, UnitId};
 use crate::bindings::emhost::plugin::inventory::NodeRole;
-use crate::bindings::emhost::plugin::types::{Boot, Document, Medium, State, Step};
-use crate::bindings::exports::emhost::plugin::provisioner::{FirstBoot, Machine};
+use crate::bindings::emhost::plugin::types::{Boot, Document, Medium, State};
+use crate::bindings::exports::emhost::plugin::provisioner::Machine;
+use crate::capabilities::Slots;
 use crate::inventory::{Node, Sources};
 use crate::plugins::CallError;
-use crate::state::{Entry, Store, Timings, UnitJournal};
+use crate::state::{Entry, Store, Timings};
 
 /// How a run works.
 #[derive(Debug, Clone)]
@@ -30,11 +32,25 @@ pub struct Options {
     pub backoff: Duration,
     /// Where the run ends early.
     pub until: Option<Phase>,
+    /// Whether nothing may be added to the lock file.
+    pub locked: bool,
+    /// How long the pods of a node that goes have to find another place.
+    pub drain: Duration,
+    /// Whether a destroy takes the images along that machines were made from.
+    pub delete_images: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { parallel: 16, deadline: Duration::from_mins(30), backoff: Duration::from_millis(200), until: None }
+        Self {
+            parallel: 16,
+            deadline: Duration::from_mins(30),
+            backoff: Duration::from_millis(200),
+            until: None,
+            locked: false,
+            drain: Duration::from_mins(5),
+            delete_images: false,
+        }
     }
 }
 
@@ -48,10 +64,14 @@ impl Options {
 /// What the phases before a machine made for its node.
 #[derive(Clone)]
 pub struct Inputs {
-    /// What it boots from.
+    /// What it boots from, in the words of its boot source.
     pub boot: Arc<Boot>,
+    /// The same as others are told, as it was known when the plan was made.
+    pub planned: Arc<Boot>,
     /// The same once it was made sure that it can be had.
     pub ensured: Arc<OnceLock<Boot>>,
+    /// The digest of its image, if that became known after the plan.
+    pub pinned: Arc<OnceLock<String>>,
     /// Its configuration.
     pub config: Arc<Vec<Document>>,
     /// What is attached for its first boot.
@@ -59,8 +79,19 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    fn boot(&self) -> &Boot {
-        self.ensured.get().unwrap_or(&self.boot)
+    /// For whoever says what would happen: a digest that became known since the plan was approved is no other plan.
+    pub(super) fn to_plan(&self) -> Boot {
+        match self.ensured.get() {
+            Some(ensured) => with_digest(ensured.clone(), digest_of(&self.planned)),
+            None => Boot::clone(&self.planned),
+        }
+    }
+
+    /// For whoever makes it happen.
+    pub(super) fn to_apply(&self) -> Boot {
+        let boot = self.ensured.get().unwrap_or(&self.planned).clone();
+        let digest = digest_of(&boot).or_else(|| self.pinned.get().cloned());
+        with_digest(boot, digest)
     }
 }
 
@@ -80,6 +111,10 @@ pub struct Run {
     pub sources: Sources,
     /// SHA-256 of the inventory.
     pub inventory: String,
+    /// Where slots lead.
+    pub slots: Arc<Slots>,
+    /// The digests of images.
+    pub images: Images,
     /// Which boot source each node uses.
     pub boot_of: BTreeMap<String, String>,
     /// Whether Kubernetes has a network without addons.
@@ -94,72 +129,14 @@ pub struct Run {
     pub(super) began: OnceLock<()>,
     /// Set when a control plane is there that nobody remembers.
     pub(super) there: OnceLock<()>,
+    /// The cluster's Kubernetes.
+    pub(super) kubernetes: Kubernetes,
+    /// Nodes that stay remembered when their machine is gone, because Kubernetes may still know them.
+    kept: Mutex<BTreeSet<String>>,
     /// The last trouble that was told.
     told: Mutex<String>,
     /// What was seen of each node's machine in this run.
     seen: Mutex<BTreeMap<String, Option<Machine>>>,
-}
-
-/// What a job does, and what it needs for it.
-#[derive(Clone)]
-pub enum Task {
-    /// Makes sure that what machines boot from can be had.
-    Ensure {
-        /// The boot source.
-        worker: Worker,
-        /// One of the nodes that boot from it.
-        node: String,
-        /// What.
-        inputs: Inputs,
-    },
-    /// Makes a machine as intended.
-    Machine {
-        /// The node.
-        node: String,
-        /// What it starts from; none for a removal.
-        inputs: Option<Inputs>,
-    },
-    /// Makes a node's operating system as intended.
-    Os {
-        /// The node.
-        node: String,
-        /// Its configuration; none for a removal.
-        inputs: Option<Inputs>,
-    },
-    /// Bootstraps the cluster, or brings it up to date.
-    Cluster,
-    /// Takes away what a node needed for its first boot.
-    Media {
-        /// The node.
-        node: String,
-    },
-    /// Waits for the cluster to be healthy.
-    Health {
-        /// Whether to wait for what only a network brings.
-        networking: bool,
-    },
-    /// Removes a machine that belongs to no node.
-    Discard {
-        /// The machine.
-        machine: Box<Machine>,
-    },
-}
-
-/// A unit with something to do, and how to do it.
-#[derive(Clone)]
-pub struct Job {
-    /// What was planned for it.
-    pub planned: Planned,
-    /// How.
-    pub task: Task,
-}
-
-/// A plugin's proposal as the host sees it.
-pub struct Proposed {
-    /// What would happen.
-    pub actions: Vec<Action>,
-    /// What the first step may not share.
-    pub holds: Vec<String>,
 }
 
 /// Whether a call waits for its turn, or is part of one.
@@ -192,6 +169,8 @@ impl Run {
             watch,
             sources: Sources::default(),
             inventory: String::new(),
+            slots: Arc::new(Slots::none()),
+            images: Images::default(),
             boot_of: BTreeMap::new(),
             networking: true,
             options,
@@ -199,6 +178,8 @@ impl Run {
             timings,
             began: OnceLock::new(),
             there: OnceLock::new(),
+            kubernetes: Kubernetes::default(),
+            kept: Mutex::default(),
             told: Mutex::default(),
             seen: Mutex::default(),
         }
@@ -311,6 +292,11 @@ impl Run {
         Entry::Node { node: Box::new(node.clone()), host }
     }
 
+    /// Nodes that stay remembered when their machine is gone.
+    pub(super) fn kept(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Every machine seen in this run, by identity.
     pub(super) fn seen(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -342,147 +328,4 @@ pub fn key(unit: &UnitId) -> String {
         UnitId::Media(node) => UnitId::Machine(node.clone()).to_string(),
         unit => unit.to_string(),
     }
-}
-
-impl Job {
-    /// The plugin that answers for it.
-    pub fn worker<'a>(&'a self, run: &'a Run) -> &'a Worker {
-        match &self.task {
-            Task::Ensure { worker, .. } => worker,
-            Task::Machine { .. } | Task::Media { .. } | Task::Discard { .. } => &run.crew.provisioner,
-            Task::Os { .. } | Task::Cluster | Task::Health { .. } => &run.crew.distro,
-        }
-    }
-
-    /// Whether it only waits, so that there is nothing to write down.
-    pub fn only_waits(&self) -> bool {
-        matches!(self.task, Task::Health { .. })
-    }
-
-    /// Looks, and asks the plugin what it would do now.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    pub async fn propose(&self, run: &Run, turn: Turn) -> Result<Proposed, CallError> {
-        let unit = &self.planned.unit;
-        let worker = self.worker(run);
-        let intent = self.planned.intent;
-        let proposal = match &self.task {
-            Task::Ensure { .. } | Task::Health { .. } => return Ok(Proposed { actions: Vec::new(), holds: Vec::new() }),
-            Task::Discard { machine } => return Ok(discarding(machine)),
-            Task::Machine { node, inputs } => {
-                run.observe(turn, unit, node).await?;
-                self.plan_machine(run, turn, node, inputs.as_ref()).await?
-            }
-            Task::Media { node } => {
-                run.observe(turn, unit, node).await?;
-                self.plan_machine(run, turn, node, None).await?
-            }
-            Task::Os { node, inputs } => {
-                let Some(node) = run.node(node) else { return Ok(Proposed { actions: Vec::new(), holds: Vec::new() }) };
-                let state = run.state(unit);
-                let config = inputs.as_ref().map_or(&[][..], |inputs| &inputs.config[..]);
-                let boot = inputs.as_ref().map(Inputs::boot);
-                let planned = run.look(turn, || async {
-                    let context = worker.looks(Some(unit));
-                    worker.plugin.plan_node(&context, &node, config, boot, intent.into(), state.as_ref()).await
-                });
-                planned.await?
-            }
-            Task::Cluster => {
-                let state = run.state(unit);
-                let planned = run.look(turn, || async {
-                    let context = worker.looks(Some(unit));
-                    worker.plugin.plan_cluster(&context, state.as_ref()).await
-                });
-                planned.await?
-            }
-        };
-        Ok(Proposed { actions: proposal.actions.into_iter().map(Action::from_plugin).collect(), holds: proposal.holds })
-    }
-
-    async fn plan_machine(
-        &self,
-        run: &Run,
-        turn: Turn,
-        node: &str,
-        inputs: Option<&Inputs>,
-    ) -> Result<crate::bindings::emhost::plugin::types::Proposal, CallError> {
-        let unit = &self.planned.unit;
-        let worker = self.worker(run);
-        let nothing = crate::bindings::emhost::plugin::types::Proposal { actions: Vec::new(), holds: Vec::new() };
-        let Some(node) = run.node(node) else { return Ok(nothing) };
-        let first_boot = first_boot(run, &node, inputs);
-        let state = run.state(unit);
-        run.look(turn, || async {
-            let context = worker.looks(Some(unit));
-            worker.plugin.plan_machine(&context, &node, first_boot.as_ref(), self.planned.intent.into(), state.as_ref()).await
-        })
-        .await
-    }
-
-    /// Takes one step.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    pub async fn step(&self, run: &Run) -> Result<Step, CallError> {
-        let unit = &self.planned.unit;
-        let worker = self.worker(run);
-        let context = worker.acts(Some(unit), Arc::new(UnitJournal { store: Arc::clone(&run.store), unit: key(unit) }));
-        let state = run.state(unit);
-        let intent = self.planned.intent;
-        match &self.task {
-            Task::Ensure { node, inputs, .. } => {
-                let Some(node) = run.node(node) else { return Ok(Step::Done(None)) };
-                let ensured = worker.plugin.ensure(&context, &node, &inputs.boot).await?;
-                // A second run finds the same, so whoever was first is right.
-                let _ = inputs.ensured.set(ensured);
-                Ok(Step::Done(None))
-            }
-            Task::Machine { node, inputs } => {
-                let Some(node) = run.node(node) else { return Ok(Step::Done(None)) };
-                let first_boot = first_boot(run, &node, inputs.as_ref());
-                worker.plugin.apply_machine(&context, &node, first_boot.as_ref(), intent.into(), state.as_ref()).await
-            }
-            Task::Media { node } => {
-                let Some(node) = run.node(node) else { return Ok(Step::Done(None)) };
-                worker.plugin.apply_machine(&context, &node, None, intent.into(), state.as_ref()).await
-            }
-            Task::Os { node, inputs } => {
-                let Some(node) = run.node(node) else { return Ok(Step::Done(None)) };
-                let config = inputs.as_ref().map_or(&[][..], |inputs| &inputs.config[..]);
-                let boot = inputs.as_ref().map(Inputs::boot);
-                worker.plugin.apply_node(&context, &node, config, boot, intent.into(), state.as_ref()).await
-            }
-            Task::Cluster => worker.plugin.apply_cluster(&context, state.as_ref()).await,
-            Task::Health { networking } => worker.plugin.health(&context, *networking).await,
-            Task::Discard { machine } => worker.plugin.discard(&context, machine, state.as_ref()).await,
-        }
-    }
-}
-
-/// What a machine is to start from, unless it is there and has joined.
-fn first_boot(run: &Run, node: &Node, inputs: Option<&Inputs>) -> Option<FirstBoot> {
-    let inputs = inputs.filter(|_| !run.joined(node))?;
-    Some(FirstBoot { boot: inputs.boot().clone(), media: Vec::clone(&inputs.media) })
-}
-
-/// Removing a machine that no node claims. The plugin proves its identity again when it does it.
-fn discarding(machine: &Machine) -> Proposed {
-    let belonged = machine.node.as_deref().map_or_else(String::new, |node| format!(", made for {node}"));
-    let action = Action {
-        change: Change::Destroy,
-        subject: format!("machine {} on {}{belonged}", machine.id, machine.host),
-        disruption: Disruption::DataLoss,
-        reason: "it carries this cluster's mark and belongs to no node".to_owned(),
-        fields: Vec::new(),
-        place: None,
-        irreversible: true,
-    };
-    Proposed { actions: vec![action], holds: Vec::new() }
-}
-
-/// A unit of which nothing is planned yet.
-pub(super) fn unplanned(unit: UnitId, plugin: &str, intent: Intent) -> Planned {
-    Planned { unit, plugin: plugin.to_owned(), intent, actions: Vec::new(), holds: Vec::new(), after: Vec::new(), quorum: None }
 }

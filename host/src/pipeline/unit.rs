@@ -72,6 +72,12 @@ pub enum UnitId {
     Health,
     /// A machine that carries the cluster's mark and belongs to no node.
     Orphan(String),
+    /// The pods of a node that goes are elsewhere.
+    Drain(String),
+    /// A node that went is no node of Kubernetes any more.
+    Node(String),
+    /// An image that machines were made from is gone from the hypervisor.
+    Image(String),
 }
 
 impl UnitId {
@@ -79,9 +85,9 @@ impl UnitId {
     pub fn phase(&self) -> Phase {
         match self {
             Self::Boot(_) => Phase::Boot,
-            Self::Machine(_) | Self::Orphan(_) => Phase::Machines,
-            Self::Os(_) => Phase::Os,
-            Self::Cluster | Self::Media(_) | Self::Ready => Phase::Cluster,
+            Self::Machine(_) | Self::Orphan(_) | Self::Image(_) => Phase::Machines,
+            Self::Os(_) | Self::Drain(_) => Phase::Os,
+            Self::Cluster | Self::Media(_) | Self::Ready | Self::Node(_) => Phase::Cluster,
             Self::Addon(_) | Self::Health => Phase::Addons,
         }
     }
@@ -89,8 +95,8 @@ impl UnitId {
     /// The node it is about.
     pub fn node(&self) -> Option<&str> {
         match self {
-            Self::Machine(node) | Self::Os(node) | Self::Media(node) => Some(node),
-            Self::Boot(_) | Self::Cluster | Self::Ready | Self::Addon(_) | Self::Health | Self::Orphan(_) => None,
+            Self::Machine(node) | Self::Os(node) | Self::Media(node) | Self::Drain(node) | Self::Node(node) => Some(node),
+            Self::Boot(_) | Self::Cluster | Self::Ready | Self::Addon(_) | Self::Health | Self::Orphan(_) | Self::Image(_) => None,
         }
     }
 
@@ -106,6 +112,9 @@ impl UnitId {
             Self::Addon(_) => "addon",
             Self::Health => "health",
             Self::Orphan(_) => "orphan",
+            Self::Drain(_) => "drain",
+            Self::Node(_) => "node",
+            Self::Image(_) => "image",
         }
     }
 }
@@ -113,9 +122,15 @@ impl UnitId {
 impl fmt::Display for UnitId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Boot(of) | Self::Machine(of) | Self::Os(of) | Self::Media(of) | Self::Addon(of) | Self::Orphan(of) => {
-                write!(f, "{}/{of}", self.kind())
-            }
+            Self::Boot(of)
+            | Self::Machine(of)
+            | Self::Os(of)
+            | Self::Media(of)
+            | Self::Addon(of)
+            | Self::Orphan(of)
+            | Self::Drain(of)
+            | Self::Node(of)
+            | Self::Image(of) => write!(f, "{}/{of}", self.kind()),
             Self::Cluster | Self::Ready | Self::Health => f.write_str(self.kind()),
         }
     }
@@ -133,6 +148,9 @@ impl FromStr for UnitId {
             ("media", Some(of)) => Ok(Self::Media(of)),
             ("addon", Some(of)) => Ok(Self::Addon(of)),
             ("orphan", Some(of)) => Ok(Self::Orphan(of)),
+            ("drain", Some(of)) => Ok(Self::Drain(of)),
+            ("node", Some(of)) => Ok(Self::Node(of)),
+            ("image", Some(of)) => Ok(Self::Image(of)),
             ("cluster", None) => Ok(Self::Cluster),
             ("ready", None) => Ok(Self::Ready),
             ("health", None) => Ok(Self::Health),

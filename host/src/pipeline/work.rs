@@ -9,10 +9,11 @@ use tokio::sync::{Mutex, SemaphorePermit, watch};
 use super::apply::{Stop, unwritten};
 use super::events::{Progress, Wait};
 use super::holds::{Held, Holds};
+use super::job::{Job, Task};
 use super::plan::{Action, Change, Disruption, Intent, Purpose, differences};
 use super::planning::costs;
 use super::quorum::{Cost, Verdict};
-use super::run::{Job, Run, Task, Turn, key};
+use super::run::{Run, Turn, key};
 use super::unit::UnitId;
 use crate::bindings::emhost::plugin::types::{Again, Step};
 use crate::diagnostic::Diagnostic;
@@ -111,6 +112,7 @@ impl Shared {
         }
         run.say(unit, Progress::Began { activity: activity(job), estimate: run.estimate(job) });
         self.steps(job, first).await?;
+        self.pin(job, begun).await?;
         self.settled(job).await?;
         self.finish(job)?;
         if let Some((node, guard)) = member {
@@ -241,7 +243,7 @@ impl Shared {
     async fn steps(&self, job: &Job, first: (Vec<String>, Held, SemaphorePermit<'_>)) -> Result<(), Ended> {
         let run = &*self.run;
         let unit = &job.planned.unit;
-        let mut clock = Clock { left: run.options.deadline, since: Instant::now() };
+        let mut clock = Clock { left: limit(run, job), since: Instant::now() };
         let (mut number, mut attempt) = (0, 0);
         let mut waits_for = String::from("its first step");
         let (mut holds, held, turn) = first;
@@ -315,11 +317,40 @@ impl Shared {
         Ok(answer)
     }
 
+    /// Reads the image that new machines start from, unless its digest is known. What was read of one that is cut off is read again.
+    async fn pin(&self, job: &Job, begun: Instant) -> Result<(), Ended> {
+        let Task::Ensure { inputs, .. } = &job.task else { return Ok(()) };
+        let run = &*self.run;
+        let unit = &job.planned.unit;
+        let mut attempt = 0;
+        loop {
+            let left = run.options.deadline.saturating_sub(begun.elapsed());
+            let mut stop = self.stop.clone();
+            let read = tokio::select! {
+                read = tokio::time::timeout(left, run.pin(unit, inputs)) => read,
+                _ = stop.wait_for(|stop| *stop > Stop::No) => return Err(Ended::Stopped),
+            };
+            let unread = match read {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(unread)) => unread,
+                Err(_) => return Err(self.too_long(job, "the rest of its image")),
+            };
+            attempt += 1;
+            let pause = run.pause(attempt - 1, None);
+            if !unread.passing || begun.elapsed() + pause >= run.options.deadline {
+                return Err(Ended::Failed(vec![Diagnostic::error("boot/image", unread.summary).help(unread.help)]));
+            }
+            run.say(unit, Progress::Retries { reason: unread.summary, pause, attempt: attempt + 1 });
+            self.rest(pause).await;
+        }
+    }
+
     // ---- after the last step --------------------------------------------------------------------------
 
     /// Looks once more: what is left after `done` did not settle, whoever moved it.
     async fn settled(&self, job: &Job) -> Result<(), Ended> {
-        if matches!(job.task, Task::Ensure { .. } | Task::Health { .. } | Task::Discard { .. }) {
+        // A pod that nothing keeps off the node may be back on it at once.
+        if matches!(job.task, Task::Ensure { .. } | Task::Health { .. } | Task::Discard { .. } | Task::Drain { .. }) {
             return Ok(());
         }
         let left = job.propose(&self.run, Turn::Take).await.map_err(|error| self.failed(&error))?.actions;
@@ -348,16 +379,24 @@ impl Shared {
                 }
             }
             (Task::Machine { node, .. }, Intent::Absent) => {
-                for unit in [UnitId::Machine(node.clone()), UnitId::Os(node.clone())] {
+                for unit in [UnitId::Machine, UnitId::Os, UnitId::Drain, UnitId::Node].map(|unit| unit(node.clone())) {
                     if run.store.unit(&unit.to_string()).is_some() {
                         self.write(Entry::Gone { unit: unit.to_string() })?;
                     }
                 }
+                if run.store.node(node).is_some() && !run.kept().contains(node) {
+                    self.write(Entry::NodeGone { node: node.clone() })?;
+                }
+            }
+            (Task::Forget { node }, _) => {
+                self.write(Entry::Gone { unit: unit.to_string() })?;
                 if run.store.node(node).is_some() {
                     self.write(Entry::NodeGone { node: node.clone() })?;
                 }
             }
-            (Task::Os { .. }, Intent::Absent) | (Task::Discard { .. }, _) => self.write(Entry::Gone { unit: unit.to_string() })?,
+            (Task::Os { .. }, Intent::Absent) | (Task::Discard { .. } | Task::Drain { .. }, _) => {
+                self.write(Entry::Gone { unit: unit.to_string() })?;
+            }
             (Task::Cluster, _) if !run.store.bootstrapped() => self.write(Entry::Bootstrapped)?,
             _ => {}
         }
@@ -372,14 +411,24 @@ impl Shared {
     }
 
     fn too_long(&self, job: &Job, waits_for: &str) -> Ended {
-        let limit = self.run.options.deadline;
+        let limit = limit(&self.run, job);
         let summary = format!("{} was not done within {limit:?}; it was waiting for: {waits_for}", job.planned.unit);
+        if matches!(job.task, Task::Drain { .. }) {
+            let help = "the node is closed to new pods and its machine stays; make room for its pods elsewhere, or change the budget, \
+                        then apply again (`--drain-timeout` gives more time)";
+            return Ended::Failed(vec![Diagnostic::error("drain/timeout", summary).help(Some(help))]);
+        }
         let help = format!(
             "see whether that can come true, then apply again: it goes on where it is (`--deadline` gives more time). Plugin `{}` answers for it",
             job.planned.plugin
         );
         Ended::Failed(vec![Diagnostic::error("unit/deadline", summary).help(Some(help))])
     }
+}
+
+/// How long a unit may take from its first step on.
+fn limit(run: &Run, job: &Job) -> Duration {
+    if matches!(job.task, Task::Drain { .. }) { run.options.drain } else { run.options.deadline }
 }
 
 /// What a failed call learnt on the way and must not be lost.
@@ -392,6 +441,7 @@ fn activity(job: &Job) -> String {
     match (&job.task, job.planned.actions.first()) {
         (Task::Ensure { .. }, _) => format!("makes sure that {} can be had", job.planned.unit.to_string().trim_start_matches("boot/")),
         (Task::Health { .. }, _) => "waits for the cluster to be healthy".to_owned(),
+        (Task::Drain { .. }, Some(action)) => format!("finds another place for the {}", action.subject),
         (_, Some(action)) => format!("{} {}", action.change, action.subject),
         (_, None) => "brings it to what was planned".to_owned(),
     }

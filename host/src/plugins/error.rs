@@ -78,7 +78,7 @@ pub enum Cause {
 /// A call that gave no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallError {
-    /// The plugin's name.
+    /// The plugin's name; none for what the host does itself.
     pub plugin: String,
     /// What it was called for.
     pub verb: Verb,
@@ -94,6 +94,10 @@ pub struct CallError {
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.plugin.is_empty() {
+            // The host's own work.
+            return write!(f, "{}", self.cause);
+        }
         write!(f, "plugin `{}`, {}", self.plugin, self.verb)?;
         if let Some(unit) = &self.unit {
             write!(f, " of `{unit}`")?;

@@ -1,4 +1,4 @@
-//! `emhost.lock`: which plugin a site runs, down to its bytes, and what it may do.
+//! `emhost.lock`: which plugin a site runs, down to its bytes, and what it may do; and the images that machines start from.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,8 +17,7 @@ use crate::capabilities::policy::{Grant, Policy};
 /// The file's name.
 pub const FILE: &str = "emhost.lock";
 const LARGEST: u64 = 4 << 20;
-const HEADER: &str =
-    "# Which plugins this cluster runs and what they may do, and the id its machines are marked with. Written by emhost; commit it.\n";
+const HEADER: &str = "# Which plugins this cluster runs and what they may do, the id its machines are marked with, and the images they start from. Written by emhost; commit it.\n";
 
 /// One pinned plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +37,16 @@ pub struct Pinned {
     pub imports: Vec<String>,
     /// What it is granted of what it asks for.
     pub grants: Vec<Grant>,
+}
+
+/// One pinned image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// `sha256:` and the digest of its bytes.
+    pub digest: String,
+    /// How many bytes.
+    pub size: u64,
 }
 
 /// A cluster's name and the random id that its machines are marked with. Here so that they are recognised from every
@@ -62,6 +71,9 @@ pub struct Lock {
     /// Every pinned plugin, by name.
     #[serde(default)]
     pub plugins: BTreeMap<String, Pinned>,
+    /// Every image that a machine started from, by slot and path, for example `image-factory/image/SCHEMATIC/v1.11.5/nocloud-amd64.qcow2`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<String, Image>,
 }
 
 /// Why the lock file says no.
@@ -104,6 +116,18 @@ pub enum LockError {
         name: String,
         /// What differs, a line each.
         difference: String,
+    },
+    /// An image is not the one that was pinned.
+    #[error(
+        "image {image} is not what {FILE} says:\n  - digest: {was}\n  + digest: {is}\nif the change is meant, remove the lines of this image from {FILE} and apply again"
+    )]
+    Image {
+        /// The image.
+        image: String,
+        /// The digest that was pinned.
+        was: String,
+        /// The digest of what is served.
+        is: String,
     },
     /// A grant it does not ask for.
     #[error("plugin `{name}` does not ask for `{grant}`, so it cannot be granted")]
@@ -248,6 +272,24 @@ impl Lock {
             let _ = dir.remove_file(&temporary);
         }
         written.map_err(LockError::Write)
+    }
+
+    /// Pins an image in the file of a cluster's folder, as it is there at this moment: somebody else may have added to it.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, or in which the image has another digest.
+    pub fn pin_image(folder: &Path, name: &str, image: &Image) -> Result<(), LockError> {
+        let mut lock = Self::load(folder)?;
+        match lock.images.get(name) {
+            Some(known) if known.digest != image.digest => {
+                Err(LockError::Image { image: name.to_owned(), was: known.digest.clone(), is: image.digest.clone() })
+            }
+            Some(_) => Ok(()),
+            None => {
+                lock.images.insert(name.to_owned(), image.clone());
+                lock.save(folder)
+            }
+        }
     }
 
     /// The policy a plugin runs under. A built-in one that was never added runs with what it asks

@@ -40,7 +40,14 @@ pub struct Environment {
     pub(super) secrets: MemorySecrets,
     /// The names of those.
     pub(super) secret_names: Vec<String>,
+    /// Secrets under names that other programs use, for where there is no other of the name.
+    pub(super) customary: MemorySecrets,
+    /// The names of those.
+    pub(super) customary_names: Vec<String>,
 }
+
+/// Variables that other programs read too, and the secrets they are.
+const CUSTOMARY: [(&str, &str); 1] = [("HEADSCALE_AUTH_KEY", "headscale_auth_key")];
 
 impl Environment {
     /// Takes what is needed of the variables of a process.
@@ -57,6 +64,13 @@ impl Environment {
                 "HOME" => environment.home = path().filter(|path| path.is_absolute()),
                 "SOPS_AGE_KEY" => environment.age_key = value.into_string().ok().map(Zeroizing::new),
                 "SOPS_AGE_KEY_CMD" => environment.age_key_cmd = value.into_string().ok(),
+                _ if CUSTOMARY.iter().any(|(variable, _)| *variable == name) => {
+                    let secret = CUSTOMARY.iter().find(|(variable, _)| *variable == name).map_or(name, |(_, secret)| secret);
+                    if let Some(value) = value.to_str().filter(|value| !value.is_empty()) {
+                        environment.customary = std::mem::take(&mut environment.customary).with(secret, value.as_bytes());
+                        environment.customary_names.push(secret.to_owned());
+                    }
+                }
                 _ if name.starts_with("EMHOST_SECRET_") => secrets.extend(value.into_string().ok().map(|value| (name.to_owned(), value))),
                 _ => {}
             }

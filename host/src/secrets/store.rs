@@ -83,7 +83,7 @@ impl Store {
     /// The names of all secrets, without those of their parts.
     pub fn names(&self) -> BTreeSet<String> {
         let inner = self.lock();
-        inner.names.iter().flatten().chain(&self.environment.secret_names).cloned().collect()
+        inner.names.iter().flatten().chain(&self.environment.secret_names).chain(&self.environment.customary_names).cloned().collect()
     }
 
     /// The names of the secrets that were stored since this was opened.
@@ -102,7 +102,8 @@ impl Store {
 
     fn find(&self, inner: &Inner, name: &str) -> Option<Value> {
         let environment = self.environment.secrets.get(name).ok().flatten();
-        environment.or_else(|| inner.layers.iter().find_map(|layer| layer.get(name)).cloned())
+        let kept = environment.or_else(|| inner.layers.iter().find_map(|layer| layer.get(name)).cloned());
+        kept.or_else(|| self.environment.customary.get(name).ok().flatten())
     }
 
     fn load(

@@ -260,7 +260,8 @@ pub fn open(entries: &[Entry]) -> Vec<Open> {
             // Another run: it looked at whatever was open before it.
             Entry::Begin { .. } => (open, unknown) = (Vec::new(), BTreeMap::new()),
             Entry::Call { unit, .. } => open.push(Open { unit: unit.clone(), changes: Vec::new() }),
-            Entry::Answer { unit, .. } => {
+            // What is gone needs no other look either.
+            Entry::Answer { unit, .. } | Entry::Gone { unit } => {
                 open.retain(|step| step.unit != *unit);
                 unknown.retain(|_, (of, _)| of != unit);
             }

@@ -1,6 +1,7 @@
 //! The only place that prints. Whatever passes through it is without secrets and cannot drive the
 //! terminal.
 
+mod findings;
 mod lines;
 mod live;
 mod messages;
@@ -134,6 +135,12 @@ impl Ui {
     pub fn document(&self, text: &str) {
         self.document.store(true, Ordering::Relaxed);
         self.screen.write(To::Out, &self.redactor.text(text));
+    }
+
+    /// A text that holds secrets and was asked for by name: the only one that is printed with them.
+    pub fn secret(&self, text: &str) {
+        self.document.store(true, Ordering::Relaxed);
+        self.screen.write(To::Out, text);
     }
 
     /// A line for people.

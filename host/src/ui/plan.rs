@@ -194,11 +194,13 @@ impl Page<'_> {
 
     fn disruption(&self, unit: &UnitId, disruption: Disruption) -> String {
         let whom = match unit {
-            UnitId::Addon(name) | UnitId::Orphan(name) => self.view.clean(name),
+            UnitId::Addon(name) | UnitId::Orphan(name) | UnitId::Image(name) => self.view.clean(name),
+            UnitId::Drain(node) => format!("the pods of {}", self.view.clean(node)),
             _ => unit.node().map_or_else(|| "the control plane".to_owned(), |node| self.view.clean(node)),
         };
         match disruption {
             Disruption::None => String::new(),
+            Disruption::Restart if matches!(unit, UnitId::Drain(_)) => format!("restarts {whom}"),
             Disruption::Restart => format!("restarts services of {whom}"),
             Disruption::Reboot => format!("reboots {whom}"),
             Disruption::DataLoss => format!("loses the data of {whom}"),

@@ -50,6 +50,21 @@ impl Ui {
     }
 }
 
+impl Ui {
+    /// Names and values in their order. With `--json` they are one object.
+    pub fn values(&self, values: &[(&str, Value)]) {
+        if self.json {
+            self.outputs(&values.iter().cloned().collect(), false);
+            return;
+        }
+        let wide = values.iter().map(|(name, _)| width(name)).max().unwrap_or_default();
+        for (name, value) in values {
+            let value = words(value).into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", ");
+            self.show(&Line::new(Style::Dim, name).padded(wide + 2).plain(value));
+        }
+    }
+}
+
 /// A value as lines: those of a list, or of an object with their names.
 fn words(value: &Value) -> Vec<(Option<String>, String)> {
     let plain = |value: &Value| match value {

@@ -59,7 +59,9 @@ fn lines(command: &str, report: &Report) -> Vec<Line> {
     ];
     let counts: Vec<String> = counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let counts = if counts.is_empty() { "nothing to do".to_owned() } else { counts.join(", ") };
-    let text = format!("{counts}, in {}", took(report.elapsed));
+    let phases: Vec<String> = report.phases.iter().map(|one| format!("{} {}", one.phase, took(one.elapsed))).collect();
+    let phases = if phases.is_empty() { String::new() } else { format!(" ({})", phases.join(", ")) };
+    let text = format!("{counts}, in {}{phases}", took(report.elapsed));
     lines.push(if !report.failed.is_empty() {
         Line::new(Style::Bold, text).plain(format!("; the next {command} goes on where this one ended"))
     } else if report.stopped.is_empty() {
@@ -83,6 +85,8 @@ mod tests {
     use std::time::Duration;
 
     use emhost::diagnostic::Diagnostic;
+    use emhost::pipeline::Phase;
+    use emhost::pipeline::events::Took;
 
     use super::*;
 
@@ -98,6 +102,9 @@ mod tests {
     fn how_it_ended() {
         let good = Report { done: 12, unchanged: 1, elapsed: Duration::from_secs(192), ..Report::default() };
         insta::assert_snapshot!(text(&good), @"✓ 12 done, 1 as it was, in 3m12s");
+        let took = |phase, seconds| Took { phase, elapsed: Duration::from_secs(seconds) };
+        let phases = vec![took(Phase::Machines, 12), took(Phase::Os, 20)];
+        insta::assert_snapshot!(text(&Report { phases, ..good }), @"✓ 12 done, 1 as it was, in 3m12s (machines 12s, os 20s)");
         insta::assert_snapshot!(text(&Report::default()), @"✓ nothing to do, in 0.0s");
         let bad = Report {
             done: 7,
@@ -106,6 +113,7 @@ mod tests {
             skipped: (1..=12).map(|number| (UnitId::Os(format!("dev-wk-{number}")), machine("dev-wk-1"))).collect(),
             stopped: vec![machine("dev-wk-2")],
             elapsed: Duration::from_millis(3400),
+            phases: Vec::new(),
         };
         insta::assert_snapshot!(text(&bad), @"
         not begun: os/dev-wk-1, os/dev-wk-2, os/dev-wk-3, os/dev-wk-4, os/dev-wk-5, os/dev-wk-6, os/dev-wk-7, os/dev-wk-8 and 4 more (machine/dev-wk-1 failed)

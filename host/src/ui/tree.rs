@@ -198,6 +198,7 @@ impl Tree {
         for row in &self.rows {
             let name = row.unit.node().unwrap_or_else(|| match row.unit {
                 UnitId::Orphan(_) => "orphans",
+                UnitId::Image(_) => "images",
                 _ => row.unit.phase().as_str(),
             });
             match groups.iter_mut().find(|(known, _)| *known == name) {
@@ -314,7 +315,7 @@ pub fn stopping(running: usize) -> String {
 /// A unit's name below its node.
 fn short(unit: &UnitId) -> &str {
     match unit {
-        UnitId::Boot(name) | UnitId::Addon(name) | UnitId::Orphan(name) => name,
+        UnitId::Boot(name) | UnitId::Addon(name) | UnitId::Orphan(name) | UnitId::Image(name) => name,
         _ => unit.kind(),
     }
 }

@@ -72,6 +72,7 @@ fn the_environment_wins_then_the_cluster_then_the_site() {
     fs::write(folder.join(FILE), file(&[("a", "own"), ("b", "own")])).unwrap();
     fs::write(above.path().join(FILE), "another cluster's, and no business of ours").unwrap();
     let variables = [("SOPS_AGE_KEY", ONE), ("EMHOST_SECRET_A", "environment"), ("EMHOST_SECRET_E", "environment"), ("OTHER", "x")];
+    let variables = [&variables[..], &[("HEADSCALE_AUTH_KEY", "customary")]].concat();
     let store = Store::open(&folder, environment(&variables), Redactor::new()).unwrap();
     for (name, value) in [("a", "environment"), ("b", "own"), ("c", "site"), ("d", "above"), ("e", "environment")] {
         assert_eq!(text(&store, name).as_deref(), Some(value), "{name}");
@@ -79,7 +80,11 @@ fn the_environment_wins_then_the_cluster_then_the_site() {
         assert_eq!(**store.put_if_absent(name, b"another").unwrap(), *value.as_bytes());
     }
     assert!(store.made().is_empty());
-    assert_eq!(store.names().into_iter().collect::<Vec<_>>(), ["a", "b", "c", "d", "e"]);
+    assert_eq!(text(&store, "headscale_auth_key").as_deref(), Some("customary"));
+    assert_eq!(store.names().into_iter().collect::<Vec<_>>(), ["a", "b", "c", "d", "e", "headscale_auth_key"]);
+    let both = [("HEADSCALE_AUTH_KEY", "customary"), ("EMHOST_SECRET_HEADSCALE_AUTH_KEY", "ours"), ("SOPS_AGE_KEY", ONE)];
+    let store = Store::open(&folder, environment(&both), Redactor::new()).unwrap();
+    assert_eq!(text(&store, "headscale_auth_key").as_deref(), Some("ours"));
 }
 
 #[test]

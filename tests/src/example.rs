@@ -97,6 +97,19 @@ impl Example {
         self.running = None;
     }
 
+    /// Another cluster beside this one, on the same site: `examples/GROUP/NAME`.
+    ///
+    /// # Panics
+    /// When it cannot be copied.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> Self {
+        let path = self.place.path();
+        let group = path.parent().and_then(Path::file_name).expect("a group");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(group).join(name);
+        copy(&source, &path.with_file_name(name));
+        Self { place: self.place.beside(name), running: None }
+    }
+
     /// The folder in which the site is kept.
     pub fn site(&self) -> PathBuf {
         let own = self.place.path().join(".emhost/sim/default");

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The emhost binary, as `cargo xtask test` built it.
@@ -20,7 +21,7 @@ pub fn binary() -> PathBuf {
 
 /// A cluster's folder, and a home for its keys.
 pub struct Place {
-    home: tempfile::TempDir,
+    home: Arc<tempfile::TempDir>,
     cluster: PathBuf,
     variables: Vec<(String, String)>,
 }
@@ -77,13 +78,19 @@ impl Place {
         let home = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder");
         let cluster = home.path().join(cluster);
         std::fs::create_dir_all(&cluster).expect("a folder");
-        Self { home, cluster, variables: Vec::new() }
+        Self { home: Arc::new(home), cluster, variables: Vec::new() }
     }
 
     /// Every run of the binary sees this variable.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Another cluster's folder beside this one, with the same home.
+    #[must_use]
+    pub fn beside(&self, cluster: &str) -> Self {
+        Self { home: Arc::clone(&self.home), cluster: self.cluster.with_file_name(cluster), variables: self.variables.clone() }
     }
 
     /// The cluster's folder.

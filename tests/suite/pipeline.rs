@@ -74,6 +74,32 @@ fn a_changed_value_is_an_update_with_the_line_that_causes_it() {
 }
 
 #[test]
+fn a_value_that_a_plugin_refuses_is_shown_where_it_is_written() {
+    let site = running(1, 1);
+    let line = site.read("nodes.yaml").lines().position(|line| line.contains("dev-wk-1")).expect("the worker");
+    site.edit(
+        "nodes.yaml",
+        "dev-wk-1, ip: 10.0.10.21, cpu: 2, ram: 4096, disk: 40G",
+        "dev-wk-1, ip: 10.0.10.21, cpu: 2, ram: 4096, disk: 20G",
+    );
+    let plan = site.emhost(&["plan"]).ended(3).says("cannot shrink to 20").says("give it the size it has");
+    assert!(plan.all().contains(&format!("--> nodes.yaml:{}:", line + 1)), "{}", plan.all());
+    site.emhost(&["apply", "--yes"]).ended(3);
+    assert_eq!(applied(&site), 0);
+}
+
+#[test]
+fn an_apply_says_how_long_its_phases_took() {
+    let site = Site::new(1, 1);
+    let ran = site.emhost(&["apply", "--yes"]).ended(0);
+    let last = ran.all().lines().rev().find(|line| line.contains(" done, ")).expect("a summary").to_owned();
+    for phase in ["boot ", "machines ", "os ", "cluster "] {
+        assert!(last.contains(phase), "{last}");
+    }
+    assert!(site.read(".emhost/timings.json").contains("\"phase machines\""));
+}
+
+#[test]
 fn nodes_come_and_go_with_the_inventory() {
     let site = running(3, 1);
     let worker = site.read("nodes.yaml").lines().find(|line| line.contains("dev-wk-1")).expect("the worker").to_owned();

@@ -17,7 +17,7 @@ type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo      build a cluster on the fixture world, kill emhost on the way, go on, and take it down
+  demo      bring examples/home up on the simulated site, and say what to look at next
   test      build everything and run all tests that need nothing else
   build     build the emhost binary with its built-in plugins (--release)
   plugins   build the built-in plugins

@@ -165,6 +165,12 @@ fn absent(unit: Unit<'_>, settings: &Settings, memory: Option<Memory>) -> Result
     }
 }
 
+/// Where a node is expected.
+fn address(node: &Node) -> Option<String> {
+    let address = node.cards().into_iter().find_map(|card| card.address)?;
+    Some(address.split_once('/').map_or(address.clone(), |(host, _)| host.to_owned()))
+}
+
 fn control_planes(cluster: &Cluster) -> Vec<Node> {
     cluster.nodes().into_iter().filter(|node| node.role() == NodeRole::ControlPlane).collect()
 }
@@ -266,11 +272,21 @@ impl Distro for Fixture {
         })
     }
 
-    fn access(site: Site<'_>, kind: String, _: Vec<String>, _: u32) -> Result<Secret, Failure> {
+    fn access(site: Site<'_>, kind: String, roles: Vec<String>, valid_seconds: u32) -> Result<Secret, Failure> {
+        let (name, server) = (site.cluster.name(), site.cluster.endpoint());
+        if kind == "talos" {
+            let addresses =
+                |nodes: Vec<Node>| -> Vec<String> { nodes.iter().filter_map(address).map(|at| format!("      - {at}\n")).collect() };
+            let (endpoints, nodes) = (addresses(control_planes(site.cluster)).concat(), addresses(site.cluster.nodes()).concat());
+            let (roles, key) = (roles.join(","), guests::fixture::random());
+            let text = format!(
+                "context: {name}\ncontexts:\n  {name}:\n    endpoints:\n{endpoints}    nodes:\n{nodes}    roles: \"{roles}\"\n    seconds: {valid_seconds}\n    key: {key}\n"
+            );
+            return Ok(ephemeral(text.as_bytes()));
+        }
         if kind != "kubernetes" {
             return Err(Failure::invalid("fixture/access", format!("there is no access of kind {kind}")));
         }
-        let (name, server) = (site.cluster.name(), site.cluster.endpoint());
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",

@@ -4,9 +4,10 @@
 //! machine is in the state before the create goes out, so that a lost reply is answered by looking for it.
 
 use emhost_sdk::provisioner::{FirstBoot, Machine, Power};
-use emhost_sdk::types::BootBase;
+use emhost_sdk::types::{Again, BootBase};
 use emhost_sdk::{
-    Action, Attribute, Change, Disruption, Failure, FieldChange, Intent, Lifecycle, Proposal, Provisioner, Site, State, Step, Unit,
+    Action, Artifact, Attribute, Change, Diagnostic, Disruption, Failure, FieldChange, Intent, Lifecycle, Proposal, Provisioner, Site,
+    State, Step, Unit,
 };
 use guests::fixture::{Hypervisor, NewVm, Settings, Vm, VmUpdate, Volume, digest, next, random, remembered};
 use serde::{Deserialize, Serialize};
@@ -119,9 +120,9 @@ fn volumes(first_boot: &FirstBoot) -> Vec<Volume> {
     first_boot.media.iter().map(volume).collect()
 }
 
-fn image(first_boot: &FirstBoot) -> Result<String, Failure> {
+fn image(first_boot: &FirstBoot) -> Result<&Artifact, Failure> {
     match &first_boot.boot.base {
-        BootBase::DiskImage(image) => Ok(image.name.clone()),
+        BootBase::DiskImage(image) => Ok(image),
         _ => Err(Failure::invalid("fixture/boot", "this hypervisor makes machines from disk images only")),
     }
 }
@@ -192,6 +193,7 @@ fn create(
     first_boot: &FirstBoot,
     mut memory: Memory,
 ) -> Result<Step, Failure> {
+    let image = image(first_boot)?;
     let new = NewVm {
         name: unit.node.name(),
         identity: memory.identity.clone(),
@@ -200,7 +202,9 @@ fn create(
         memory: wanted.memory,
         disk: wanted.disk,
         storage: wanted.storage.clone(),
-        image: image(first_boot)?,
+        image: image.name.clone(),
+        url: image.url.clone(),
+        digest: image.digest.clone(),
         media: volumes(first_boot),
     };
     match hypervisor.create(&new).map_err(|failure| memory.kept(failure))? {
@@ -250,6 +254,13 @@ fn absent(unit: Unit<'_>, settings: &Settings, memory: Option<&Memory>) -> Resul
 }
 
 impl Provisioner for Fixture {
+    fn check(site: Site<'_>) -> Result<Vec<Diagnostic>, Failure> {
+        let mut found = vec![Diagnostic::note("fixture/fine", "the small world has room")];
+        let in_the_way = Settings::of(site.operation)?.in_the_way;
+        found.extend(in_the_way.map(|what| Diagnostic::error("fixture/in-the-way", what).help("take it away")));
+        Ok(found)
+    }
+
     fn observe(unit: Unit<'_>, state: Option<State>) -> Result<Option<Machine>, Failure> {
         let memory = remembered(state.as_ref())?;
         let addresses = unit.node.cards().into_iter().filter_map(|card| card.address);
@@ -299,7 +310,7 @@ impl Provisioner for Fixture {
                     field("/cores", None, json!(wanted.cores)),
                     field("/memory-mib", None, json!(wanted.memory)),
                     field("/disks/0/size-gib", None, json!(wanted.disk)),
-                    field("/image", None, json!(image(&first_boot)?)),
+                    field("/image", None, json!(image(&first_boot)?.name)),
                     field("/media", None, labels(&volumes(&first_boot))),
                 ];
                 let (subject, reason) = (format!("machine {name}"), "it is in the inventory and not at the hypervisor");
@@ -328,12 +339,32 @@ impl Provisioner for Fixture {
 
     fn owned(site: Site<'_>) -> Result<Vec<Machine>, Failure> {
         let names: std::collections::BTreeSet<String> = site.cluster.nodes().iter().map(emhost_sdk::Node::name).collect();
-        let owned = Hypervisor::default().owned(&site.cluster.id())?;
-        Ok(owned.iter().map(|vm| described(vm, names.get(&vm.name).cloned(), Vec::new())).collect())
+        let hypervisor = Hypervisor::default();
+        let owned = hypervisor.owned(&site.cluster.id())?;
+        let mut owned: Vec<Machine> = owned.iter().map(|vm| described(vm, names.get(&vm.name).cloned(), Vec::new())).collect();
+        if site.cluster.attributes().iter().any(|attribute| attribute.key == "destroy.images" && attribute.value == "true") {
+            owned.extend(hypervisor.images()?.into_iter().map(|name| Machine {
+                identity: name.clone(),
+                id: name,
+                node: None,
+                host: "world".to_owned(),
+                power: Power::Off,
+                addresses: Vec::new(),
+                attributes: vec![Attribute { key: "kind".to_owned(), value: "image".to_owned() }],
+            }));
+        }
+        Ok(owned)
     }
 
     fn discard(site: Site<'_>, machine: Machine, _: Option<State>) -> Result<Step, Failure> {
         let hypervisor = Hypervisor::default();
+        if machine.attributes.iter().any(|attribute| attribute.key == "kind" && attribute.value == "image") {
+            if !hypervisor.images()?.contains(&machine.id) {
+                return Ok(Step::finished());
+            }
+            hypervisor.delete_image(&machine.id)?;
+            return Ok(Step::Again(Again { after_ms: 0, reason: "deleted".to_owned(), state: None, holds: Vec::new() }));
+        }
         let id: u32 =
             machine.id.parse().map_err(|_| Failure::invalid("fixture/id", format!("{} is no number of a machine", machine.id)))?;
         // Gone, or gone and its number given to another.

@@ -7,7 +7,7 @@ use emhost_sdk::{Cluster, Failure, Node, Operation, State, Step};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What a site can tell the fixtures; the last two make them misbehave for tests.
+/// What a site can tell the fixtures; the others make them misbehave for tests.
 #[derive(Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -17,11 +17,15 @@ pub struct Settings {
     pub again_forever: bool,
     /// `plan` never says the same twice.
     pub drift: bool,
+    /// What `check` finds.
+    pub in_the_way: Option<String>,
+    /// What machines start from has no digest, so that the host has to find it out.
+    pub no_digest: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { pause_ms: 5, again_forever: false, drift: false }
+        Self { pause_ms: 5, again_forever: false, drift: false, in_the_way: None, no_digest: false }
     }
 }
 
@@ -58,7 +62,9 @@ macro_rules! fixture_settings {
         r#"{"type": "object", "additionalProperties": false, "properties": {
             "pause_ms": {"type": "integer", "minimum": 0, "maximum": 60000},
             "again_forever": {"type": "boolean"},
-            "drift": {"type": "boolean"}
+            "drift": {"type": "boolean"},
+            "in_the_way": {"type": "string"},
+            "no_digest": {"type": "boolean"}
         }}"#
     };
 }
@@ -140,6 +146,10 @@ pub struct NewVm {
     pub storage: String,
     /// What it is made from.
     pub image: String,
+    /// Where that is.
+    pub url: String,
+    /// What that must be.
+    pub digest: Option<String>,
     /// Volumes to attach.
     pub media: Vec<Volume>,
 }
@@ -176,6 +186,11 @@ struct Machines {
 }
 
 #[derive(Deserialize)]
+struct Images {
+    images: Vec<String>,
+}
+
+#[derive(Deserialize)]
 struct Task {
     status: String,
 }
@@ -209,6 +224,18 @@ impl Hypervisor {
     pub fn owned(&self, cluster: &str) -> Result<Vec<Vm>, Failure> {
         let found: Machines = self.0.get(&format!("/machines?cluster={}", encode(cluster)))?.ok()?.json()?;
         Ok(found.machines)
+    }
+
+    /// Every image.
+    pub fn images(&self) -> Result<Vec<String>, Failure> {
+        let found: Images = self.0.get("/images")?.ok()?.json()?;
+        Ok(found.images)
+    }
+
+    /// Deletes an image.
+    pub fn delete_image(&self, name: &str) -> Result<(), Failure> {
+        self.0.delete(&format!("/images/{}", encode(name)))?.ok()?;
+        Ok(())
     }
 
     /// Whether a task is done.

@@ -31,6 +31,7 @@ pub(crate) fn site_yaml(url: &str) -> String {
   hypervisor: {{url: \"{url}\"}}
   images: {{url: \"{url}\"}}
   os: {{url: \"{url}\", maintenance: true}}
+  kubernetes: {{url: \"{url}/kube\"}}
 plugins:
   configurator: ./fixture-configurator.wasm
   boot-source: ./fixture-boot.wasm

@@ -9,6 +9,7 @@
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test kit fails by panicking")]
 
 mod folder;
+mod kube;
 mod os;
 mod proto;
 mod serve;
@@ -25,6 +26,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use folder::{PLUGINS, component, lay};
+pub use kube::Pod;
 pub use os::digest;
 pub use state::{Dials, Machine, Medium, Power, Stage};
 
@@ -64,7 +66,8 @@ pub enum Outcome {
 pub struct Change {
     /// Counted from 1, in the order of arrival.
     pub number: u64,
-    /// `create`, `update`, `start`, `stop`, `delete`, `image`, `configure`, `reset`, `bootstrap` or `evict`.
+    /// `create`, `update`, `start`, `stop`, `delete`, `image`, `delete-image`, `configure`, `reset`, `bootstrap`, `evict`, `cordon`,
+    /// `evict-pod` or `forget-node`.
     pub what: String,
     /// The machine's, node's or image's name.
     pub key: String,
@@ -167,11 +170,13 @@ impl World {
         format!("http://{}", self.address)
     }
 
-    /// What the slots `hypervisor`, `images` and `os` lead to.
+    /// What the slots `hypervisor`, `images`, `os` and `kubernetes` lead to.
     pub fn slots(&self) -> BTreeMap<String, SlotConfig> {
         let slot = |name: &str, maintenance| (name.to_owned(), SlotConfig { url: Some(self.url()), maintenance, ..SlotConfig::default() });
         // Without it the host would want a client certificate for gRPC.
-        [slot("hypervisor", false), slot("images", false), slot("os", true)].into()
+        let mut slots: BTreeMap<String, SlotConfig> = [slot("hypervisor", false), slot("images", false), slot("os", true)].into();
+        slots.insert("kubernetes".to_owned(), SlotConfig { url: Some(format!("{}/kube", self.url())), ..SlotConfig::default() });
+        slots
     }
 
     /// The text of a `site.yaml` with this world behind its slots and the fixtures in its roles.
@@ -298,6 +303,31 @@ impl World {
         json!({"machines": machines, "images": state.images.keys().collect::<Vec<_>>(), "clusters": consensus})
     }
 
+    /// How often an image was read.
+    pub fn image_reads(&self) -> u64 {
+        lock(&self.inner.state).image_reads
+    }
+
+    /// From where the images of machines were to be fetched, in the order of their making.
+    pub fn fetched(&self) -> Vec<String> {
+        lock(&self.inner.state).fetched.clone()
+    }
+
+    /// Changes images behind everybody's back.
+    pub fn edit_images(&self, change: impl FnOnce(&mut BTreeMap<String, Vec<u8>>)) {
+        change(&mut lock(&self.inner.state).images);
+    }
+
+    /// The nodes that Kubernetes knows, as far as somebody asked.
+    pub fn kubernetes_nodes(&self) -> Vec<String> {
+        lock(&self.inner.state).kubernetes.nodes.keys().cloned().collect()
+    }
+
+    /// Changes the pods behind everybody's back.
+    pub fn edit_pods<T>(&self, change: impl FnOnce(&mut Vec<Pod>) -> T) -> T {
+        change(&mut lock(&self.inner.state).kubernetes.pods)
+    }
+
     /// Everything as it is, for people.
     pub fn everything(&self) -> Value {
         let changes = self.changes();
@@ -340,6 +370,8 @@ impl World {
             disk: 8,
             storage: "local-lvm".to_owned(),
             image: "elsewhere".to_owned(),
+            url: None,
+            digest: None,
             media: Vec::new(),
         };
         let mut state = lock(&self.inner.state);

@@ -148,6 +148,10 @@ fn described(world: &Inner, act: &Act) -> (&'static str, String) {
         Act::Stop(id) => ("stop", state.name_of(*id)),
         Act::Delete(id, _) => ("delete", state.name_of(*id)),
         Act::Image(name, _) => ("image", name.clone()),
+        Act::DeleteImage(name) => ("delete-image", name.clone()),
+        Act::Cordon(node) => ("cordon", node.clone()),
+        Act::EvictPod(_, pod) => ("evict-pod", pod.clone()),
+        Act::ForgetNode(node) => ("forget-node", node.clone()),
         Act::Configure(configure) => ("configure", configure.node.clone()),
         Act::Reset(node) => ("reset", node.node.clone()),
         Act::Bootstrap(node) => ("bootstrap", node.node.clone()),
@@ -191,6 +195,20 @@ fn understand_http(method: &Method, uri: &http::Uri, body: &[u8]) -> Result<Wish
         ("GET", ["machines", id]) => Wish::Look(Look::Machine(number(id)?)),
         ("GET", ["tasks", id]) => Wish::Look(Look::Task(number(id)?)),
         ("GET", ["images", name]) => Wish::Look(Look::Image((*name).to_owned())),
+        ("GET", ["images"]) => Wish::Look(Look::Images),
+        ("DELETE", ["images", name]) => Wish::Act(Act::DeleteImage((*name).to_owned())),
+        ("GET", ["kube", "api", "v1", "nodes", name]) => Wish::Look(Look::KubeNode((*name).to_owned())),
+        ("PATCH", ["kube", "api", "v1", "nodes", name]) => Wish::Act(Act::Cordon((*name).to_owned())),
+        ("DELETE", ["kube", "api", "v1", "nodes", name]) => Wish::Act(Act::ForgetNode((*name).to_owned())),
+        ("GET", ["kube", "api", "v1", "pods"]) => {
+            match query("fieldSelector").as_deref().and_then(|text| text.strip_prefix("spec.nodeName=")) {
+                Some(node) => Wish::Look(Look::KubePods(node.to_owned())),
+                None => return refuse(400, "pods are asked for by node"),
+            }
+        }
+        ("POST", ["kube", "api", "v1", "namespaces", namespace, "pods", name, "eviction"]) => {
+            Wish::Act(Act::EvictPod((*namespace).to_owned(), (*name).to_owned()))
+        }
         ("POST", ["machines"]) => Wish::Act(Act::Create(json::<NewMachine>(body)?)),
         ("PUT", ["machines", id]) => Wish::Act(Act::Update(number(id)?, json::<Update>(body)?)),
         ("POST", ["machines", id, "start"]) => Wish::Act(Act::Start(number(id)?)),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::kube::Kubernetes;
 use crate::proto;
 
 /// How the world behaves. Ticks are polls, so nothing here takes wall time but `create_latency`.
@@ -115,6 +116,11 @@ pub(crate) struct NewMachine {
     pub disk: u32,
     pub storage: String,
     pub image: String,
+    /// Where the image is fetched from, and what it must be.
+    #[serde(default)]
+    pub url: Option<String>,
+    #[serde(default)]
+    pub digest: Option<String>,
     #[serde(default)]
     pub media: Vec<Medium>,
 }
@@ -138,6 +144,10 @@ pub(crate) enum Act {
     Stop(u32),
     Delete(u32, String),
     Image(String, Vec<u8>),
+    DeleteImage(String),
+    Cordon(String),
+    EvictPod(String, String),
+    ForgetNode(String),
     Configure(proto::Configure),
     Reset(proto::Node),
     Bootstrap(proto::Node),
@@ -151,6 +161,9 @@ pub(crate) enum Look {
     Machine(u32),
     Task(u32),
     Image(String),
+    Images,
+    KubeNode(String),
+    KubePods(String),
     Status(proto::Node),
     Members(proto::Cluster),
     Health(proto::Cluster),
@@ -200,6 +213,11 @@ pub(crate) struct State {
     next: u32,
     tasks: Vec<Task>,
     pub images: BTreeMap<String, Vec<u8>>,
+    /// How often an image was read to its end.
+    pub image_reads: u64,
+    /// From where images of machines were to be fetched.
+    pub fetched: Vec<String>,
+    pub kubernetes: Kubernetes,
     identities: HashSet<String>,
     deleted: HashSet<String>,
     pub clusters: BTreeMap<String, Consensus>,
@@ -240,7 +258,7 @@ impl State {
         });
         self.by_name.insert((new.cluster.clone(), new.name.clone()), id);
         self.identities.insert(new.identity.clone());
-        let NewMachine { name, identity, cluster, cores, memory, disk, storage, image, media } = new;
+        let NewMachine { name, identity, cluster, cores, memory, disk, storage, image, media, .. } = new;
         let machine = Machine {
             id,
             name,
@@ -317,9 +335,15 @@ impl State {
             Look::Machine(id) => Ok(body(&json!(self.machine(*id)?))),
             Look::Task(id) => self.poll_task(*id),
             Look::Image(name) => match self.images.get(name) {
-                Some(bytes) => Ok(bytes.clone()),
+                Some(bytes) => {
+                    self.image_reads += 1;
+                    Ok(bytes.clone())
+                }
                 None => refuse(404, format!("there is no image {name}")),
             },
+            Look::Images => Ok(body(&json!({"images": self.images.keys().collect::<Vec<_>>()}))),
+            Look::KubeNode(name) => self.kube_node(name),
+            Look::KubePods(node) => Ok(self.kube_pods(node)),
             Look::Status(node) => self.status(node),
             Look::Members(cluster) => self.members(cluster),
             Look::Health(cluster) => Ok(self.health(cluster)),
@@ -364,8 +388,21 @@ impl State {
                 self.images.insert(name, bytes);
                 Ok(body(&json!({})))
             }
+            Act::DeleteImage(name) => {
+                if self.images.remove(&name).is_some() {
+                    return Ok(body(&json!({})));
+                }
+                self.twice.push(format!("delete image {name} (change {number})"));
+                refuse(404, format!("there is no image {name}"))
+            }
+            Act::Cordon(node) => Ok(self.cordon(number, &node)),
+            Act::EvictPod(namespace, pod) => self.evict_pod(number, &namespace, &pod),
+            Act::ForgetNode(node) => self.forget_node(number, &node),
             Act::Configure(configure) => self.configure(number, configure),
-            Act::Reset(node) => self.reset(number, &node),
+            Act::Reset(node) => {
+                self.judge_drain("the reset of", &node.node);
+                self.reset(number, &node)
+            }
             Act::Bootstrap(node) => self.bootstrap(number, &node),
             Act::Evict(node) => self.evict(number, &node),
         }
@@ -383,9 +420,14 @@ impl State {
             self.twice.push(format!("create {} (change {number}): its identity was used before", new.name));
             return refuse(409, "this identity was used before");
         }
-        if !self.images.contains_key(&new.image) {
+        let Some(image) = self.images.get(&new.image) else {
             return refuse(400, format!("there is no image {}", new.image));
+        };
+        let found = crate::digest(image);
+        if let Some(wanted) = new.digest.as_ref().filter(|wanted| **wanted != found) {
+            return refuse(400, format!("checksum mismatch: got '{found}' != expect '{wanted}'"));
         }
+        self.fetched.extend(new.url.clone());
         let task = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
         let id = self.insert(new, Power::Creating, Some(task));
         self.tasks.push(Task { machine: id, left: self.dials.ticks });
@@ -505,6 +547,8 @@ mod tests {
             disk: 8,
             storage: "s".to_owned(),
             image: "i".to_owned(),
+            url: None,
+            digest: None,
             media: Vec::new(),
         })
     }

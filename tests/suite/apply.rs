@@ -1,5 +1,6 @@
 //! `emhost apply` with the default plugins: from two YAML files to a healthy cluster on a simulated site, and back to nothing.
 
+use emhost_sim::ApiError;
 use emhost_tests::example::{Asked, Example};
 use serde_json::Value;
 
@@ -12,17 +13,16 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// The names of all machines of the site.
-pub fn machines(example: &Example) -> Vec<String> {
-    let all = block_on(example.administrator().get("/cluster/resources?type=vm")).unwrap();
-    let mut names: Vec<String> = all
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|vm| vm["template"] != 1)
-        .map(|vm| vm["name"].as_str().unwrap_or_default().to_owned())
-        .collect();
+pub fn listed(example: &Example) -> Result<Vec<String>, ApiError> {
+    let all = block_on(example.administrator().get("/cluster/resources?type=vm"))?;
+    let machines = all.as_array().into_iter().flatten().filter(|vm| vm["template"] != 1);
+    let mut names: Vec<String> = machines.map(|vm| vm["name"].as_str().unwrap_or_default().to_owned()).collect();
     names.sort();
-    names
+    Ok(names)
+}
+
+fn machines(example: &Example) -> Vec<String> {
+    listed(example).unwrap()
 }
 
 /// What programs that nobody here wrote say to the cluster.

@@ -3,7 +3,7 @@
 
 use emhost_tests::example::Example;
 
-use crate::apply::machines;
+use crate::apply::listed;
 use crate::apply_killed::each;
 
 /// Bad days; `EMHOST_SEEDS` asks for more.
@@ -39,6 +39,8 @@ fn a_run_on_a_bad_day_converges_or_says_what_to_do() {
         }
         let changes = example.changes();
         let bootstraps = changes.iter().filter(|asked| asked.request.contains("MachineService/Bootstrap")).count();
-        assert_eq!((bootstraps, machines(&example)), (1, vec!["demo-cp-1".to_owned(), "demo-wk-1".to_owned()]), "seed {seed}");
+        // A bad day for everybody who asks.
+        let machines = std::iter::repeat_with(|| listed(&example)).take(50).find_map(Result::ok).unwrap();
+        assert_eq!((bootstraps, machines), (1, vec!["demo-cp-1".to_owned(), "demo-wk-1".to_owned()]), "seed {seed}");
     });
 }

@@ -1,6 +1,6 @@
 //! What would keep a plan from working: found by looking, before anything is made.
 //!
-//! Looking ([`survey`]) and judging are apart, so that judging is plain code over plain values.
+//! Looking (`survey`) and judging are apart, so that judging is plain code over plain values.
 
 mod machines;
 mod rights;

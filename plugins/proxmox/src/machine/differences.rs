@@ -340,7 +340,7 @@ impl Comparison<'_> {
 
     /// What is chosen once, when the machine is made.
     fn first_time(&mut self) {
-        for (key, value) in [("ostype", "l26"), ("scsihw", "virtio-scsi-single"), ("serial0", "socket")] {
+        for (key, value) in [("ostype", "l26"), ("scsihw", "virtio-scsi-pci"), ("serial0", "socket")] {
             if self.config.get(key) != Some(value) {
                 self.set(key, value);
             }

@@ -36,7 +36,7 @@ pub fn create(wanted: &Wanted, vmid: u32, claim: &Claim, start: &Start, cloud_in
     form.extend(wanted.pool.iter().map(|pool| ("pool".to_owned(), pool.clone())));
     match start {
         Start::Image(volume) => {
-            let disk = format!("{}:0,import-from={volume},discard=on,iothread=1,ssd=1", system.storage);
+            let disk = format!("{}:0,import-from={volume},discard=on,ssd=1", system.storage);
             form.push(("scsi0".to_owned(), disk));
             form.push(("boot".to_owned(), "order=scsi0".to_owned()));
         }
@@ -101,8 +101,8 @@ mod tests {
             "net0: virtio=02:00:00:12:34:56,bridge=vmbr0",
             "onboot: 1",
             "ostype: l26",
-            "scsi0: local-lvm:0,import-from=local:import/talos.qcow2,discard=on,iothread=1,ssd=1",
-            "scsihw: virtio-scsi-single",
+            "scsi0: local-lvm:0,import-from=local:import/talos.qcow2,discard=on,ssd=1",
+            "scsihw: virtio-scsi-pci",
             "serial0: socket",
             &uuid,
             "tags: emhost;emhost-c0ffee",
@@ -121,12 +121,8 @@ mod tests {
         };
         let form = create(&old, 300, &claim(), &Start::Installer("local:iso/talos.iso".to_owned()), false).expect("fits");
         let lines = shown(&form);
-        for line in [
-            "scsi0: local-lvm:40,discard=on,iothread=1,ssd=1",
-            "ide2: local:iso/talos.iso,media=cdrom",
-            "boot: order=scsi0;ide2",
-            "pool: dev",
-        ] {
+        for line in ["scsi0: local-lvm:40,discard=on,ssd=1", "ide2: local:iso/talos.iso,media=cdrom", "boot: order=scsi0;ide2", "pool: dev"]
+        {
             assert!(lines.iter().any(|known| known == line), "{line}: {lines:#?}");
         }
         assert!(

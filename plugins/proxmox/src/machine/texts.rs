@@ -5,7 +5,7 @@ use crate::property::Properties;
 
 /// A new disk with nothing on it.
 pub fn empty_disk(storage: &str, gib: u32) -> String {
-    format!("{storage}:{gib},discard=on,iothread=1,ssd=1")
+    format!("{storage}:{gib},discard=on,ssd=1")
 }
 
 /// A new card.

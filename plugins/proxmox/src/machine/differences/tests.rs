@@ -32,7 +32,7 @@ fn a_machine_that_was_made_stays_as_it_is() {
         ("scsi5", "local-lvm:vm-300-disk-9,size=7G"),
         ("agent", "1"),
         ("boot", "order=scsi0;ide2;net0"),
-        ("scsihw", "virtio-scsi-pci"),
+        ("scsihw", "virtio-scsi-single"),
         ("keyboard", "de"),
     ] {
         assert_eq!(declared(&wanted(), &made_with(&[restated])), Differences::default(), "{restated:?}");
@@ -71,7 +71,7 @@ fn what_counts_at_once_is_set_without_a_restart() {
     assert_eq!(value(&found, "net0"), Some("virtio=02:00:00:12:34:56,bridge=vmbr1,firewall=1,tag=30"));
     assert_eq!(value(&found, "tags"), Some("emhost;emhost-c0ffee;prod"));
     assert_eq!((value(&found, "onboot"), value(&found, "name")), (Some("0"), Some("dev-cp-1")));
-    assert_eq!(value(&found, "scsi1"), Some("tank:100,discard=on,iothread=1,ssd=1"));
+    assert_eq!(value(&found, "scsi1"), Some("tank:100,discard=on,ssd=1"));
     assert_eq!(found.allocates, ["tank"]);
     assert_eq!(found.grow, [Growth { slot: "scsi0".to_owned(), gib: 60, storage: "local-lvm".to_owned() }]);
 }

@@ -5,8 +5,9 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Lab, claims, plan};
+use common::{Lab, plan};
 use emhost_sim::{Site, SiteError, StoreError};
+use emhost_sim_kit::addresses::claims_of_tests;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_site_lets_go_of_everything_when_it_ends() {
@@ -18,7 +19,7 @@ async fn a_site_lets_go_of_everything_when_it_ends() {
     let started = Instant::now();
     let again = loop {
         // What was under way ends in its own time.
-        match Site::start(&folder.path().join("site"), &claims(), plan(2)).await {
+        match Site::start(&folder.path().join("site"), &claims_of_tests(), plan(2)).await {
             Ok(site) => break site,
             Err(SiteError::Store(StoreError::Busy(_)) | SiteError::Io { .. }) if started.elapsed() < Duration::from_secs(20) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -144,7 +144,7 @@ impl Place {
             .env("EMHOST_FAULTS", faults)
             .env_remove("XDG_CONFIG_HOME")
             // Simulated sites of all tests know of each other, so that they never share addresses.
-            .env("XDG_STATE_HOME", std::env::temp_dir().join("emhost-test-state"))
+            .env("XDG_STATE_HOME", emhost_sim_kit::addresses::state_of_tests())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -119,7 +119,7 @@ impl Real {
             seed: 1,
             ..Plan::default()
         };
-        let claims = std::env::temp_dir().join("emhost-test-state/emhost/sim");
+        let claims = emhost_sim_kit::addresses::claims_of_tests();
         let sim = emhost_sim::Site::start(&home.path().join("site"), &claims, plan).await.expect("a site");
         Self { folder: near(1, 0), sim, _home: home }
     }

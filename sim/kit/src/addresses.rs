@@ -50,6 +50,11 @@ impl Network {
 /// # Errors
 /// The claims cannot be read or written, or all numbers are taken.
 pub fn claim(claims: &Path, site: &Path, had: Option<u8>) -> io::Result<Network> {
+    claim_among(claims, site, had, is_silent)
+}
+
+/// What [`claim`] does, told by `is_silent` which numbers nobody uses.
+fn claim_among(claims: &Path, site: &Path, had: Option<u8>, is_silent: impl Fn(u8) -> bool) -> io::Result<Network> {
     std::fs::create_dir_all(claims)?;
     let site = site.canonicalize()?;
     let gate = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(claims.join("lock"))?;
@@ -75,6 +80,17 @@ pub fn claim(claims: &Path, site: &Path, had: Option<u8>) -> io::Result<Network>
     Ok(Network::new(number))
 }
 
+/// Where the state of simulated sites is while tests run: one folder for all tests of this user, so that sites which run at once
+/// never share addresses.
+pub fn state_of_tests() -> PathBuf {
+    std::env::temp_dir().join("emhost-test-state")
+}
+
+/// The claims in [`state_of_tests`].
+pub fn claims_of_tests() -> PathBuf {
+    state_of_tests().join("emhost/sim")
+}
+
 /// Whether nobody is at the first address of a site. The claims of another user do not say so.
 fn is_silent(number: u8) -> bool {
     TcpListener::bind((Network::new(number).service(1), API_PORT)).is_ok()
@@ -85,36 +101,51 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    /// A folder with the claims and the folders of some sites. No test here depends on who else runs on this computer.
+    struct Claims(tempfile::TempDir);
+
+    impl Claims {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn claim(&self, site: &str, had: Option<u8>, used: &[u8]) -> u8 {
+            let folder = self.0.path().join(site);
+            std::fs::create_dir_all(&folder).unwrap();
+            claim_among(&self.0.path().join("claims"), &folder, had, |number| !used.contains(&number)).unwrap().number()
+        }
+
+        fn remove(&self, folder: &str) {
+            std::fs::remove_dir_all(self.0.path().join(folder)).unwrap();
+        }
+    }
+
     #[test]
     fn sites_never_share_a_number_and_keep_theirs() {
-        let folder = tempfile::tempdir().unwrap();
-        let (claims, one, two) = (folder.path().join("claims"), folder.path().join("one"), folder.path().join("two"));
-        std::fs::create_dir_all(&one).unwrap();
-        std::fs::create_dir_all(&two).unwrap();
-        let first = claim(&claims, &one, None).unwrap();
-        let second = claim(&claims, &two, None).unwrap();
-        assert_ne!(first, second);
-        assert_eq!(claim(&claims, &one, None).unwrap(), first);
-        std::fs::remove_dir(&one).unwrap();
-        let three = folder.path().join("three");
-        std::fs::create_dir(&three).unwrap();
-        assert_eq!(claim(&claims, &three, None).unwrap(), first, "a site that is gone leaves its number");
-        std::fs::remove_dir_all(&claims).unwrap();
-        assert_eq!(claim(&claims, &two, Some(second.number())).unwrap(), second, "claims that are gone are made again");
-        assert_ne!(claim(&claims, &three, Some(second.number())).unwrap(), second, "unless somebody has the number by now");
+        let claims = Claims::new();
+        assert_eq!((claims.claim("one", None, &[]), claims.claim("two", None, &[])), (1, 2));
+        assert_eq!(claims.claim("one", None, &[]), 1);
+        claims.remove("one");
+        assert_eq!(claims.claim("three", None, &[]), 1, "a site that is gone leaves its number");
+        claims.remove("claims");
+        assert_eq!(claims.claim("two", Some(2), &[]), 2, "claims that are gone are made again");
+        assert_eq!(claims.claim("three", Some(2), &[]), 1, "unless somebody has the number by now");
     }
 
     #[test]
     fn a_number_at_which_somebody_listens_is_not_free() {
-        let folder = tempfile::tempdir().unwrap();
-        let (claims, one, two) = (folder.path().join("claims"), folder.path().join("one"), folder.path().join("two"));
-        std::fs::create_dir_all(&one).unwrap();
-        std::fs::create_dir_all(&two).unwrap();
-        let first = claim(&claims, &one, None).unwrap();
-        let _somebody = TcpListener::bind((first.service(1), API_PORT)).unwrap();
-        assert_eq!(claim(&claims, &one, None).unwrap(), first, "a site that runs keeps its own");
-        std::fs::remove_dir_all(&claims).unwrap();
-        assert_ne!(claim(&claims, &two, Some(first.number())).unwrap(), first);
+        let claims = Claims::new();
+        assert_eq!(claims.claim("one", None, &[]), 1);
+        assert_eq!(claims.claim("one", None, &[1]), 1, "a site that runs keeps its own");
+        claims.remove("claims");
+        assert_eq!(claims.claim("two", Some(1), &[1, 2]), 3);
+    }
+
+    #[test]
+    fn who_listens_is_heard() {
+        let number = (200..=254).find(|&number| is_silent(number)).unwrap();
+        let _somebody = TcpListener::bind((Network::new(number).service(1), API_PORT)).unwrap();
+        assert!(!is_silent(number));
     }
 
     #[test]

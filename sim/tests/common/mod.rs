@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use emhost_sim::{Lan, Network, Plan, Release, Site, StorageSpec, Wanted};
+use emhost_sim_kit::addresses::claims_of_tests;
 
 pub const VERSION: &str = "v1.11.5";
 
@@ -69,7 +70,7 @@ pub struct Lab {
 impl Lab {
     pub async fn new(plan: Plan) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let site = Site::start(&folder.path().join("site"), &claims(), plan).await.unwrap();
+        let site = Site::start(&folder.path().join("site"), &claims_of_tests(), plan).await.unwrap();
         Self { site, folder }
     }
 
@@ -107,11 +108,6 @@ impl Lab {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-/// The claims of all tests of this user, so that sites which run at once never share addresses.
-pub fn claims() -> PathBuf {
-    std::env::temp_dir().join("emhost-test-state/emhost/sim")
 }
 
 /// What a program said.

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use emhost_sim::{Access, Administrator, Plan, Profile, Site};
+use emhost_sim_kit::addresses::claims_of_tests;
 
-use crate::common::{VERSION, claims, mac, plan};
+use crate::common::{VERSION, mac, plan};
 use crate::process::Process;
 
 /// Machine 101 that boots and runs, and 102 that is off and has a large disk.
@@ -67,7 +68,7 @@ async fn nothing_that_was_confirmed_is_lost_when_a_site_is_killed() {
     tokio::join!(write(api.access().clone(), &confirmed), kill);
     let confirmed = confirmed.load(Ordering::SeqCst);
 
-    let site = Site::start(folder.path(), &claims(), Plan { profile: Profile::Fast, ..plan(2) }).await.unwrap();
+    let site = Site::start(folder.path(), &claims_of_tests(), Plan { profile: Profile::Fast, ..plan(2) }).await.unwrap();
     assert_eq!((site.access().network, &site.access().token), (api.access().network, &api.access().token), "clients find it again");
     let api = Administrator::new(site.access().clone()).unwrap();
     let written: u32 = api.get("/nodes/pve1/qemu/101/config").await.unwrap()["description"].as_str().unwrap().trim().parse().unwrap();

@@ -6,8 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use emhost_sim::{Access, Plan, Site};
-
-use crate::common::claims;
+use emhost_sim_kit::addresses::claims_of_tests;
 
 /// Names the folder of the site, in that process.
 const FOLDER: &str = "EMHOST_TEST_SITE";
@@ -20,7 +19,7 @@ fn a_site_of_its_own() {
     let (Some(folder), Ok(plan)) = (std::env::var_os(FOLDER), std::env::var(PLAN)) else { return };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let plan = serde_json::from_str(&plan).unwrap();
-    let _site = runtime.block_on(Site::start(Path::new(&folder), &claims(), plan)).unwrap();
+    let _site = runtime.block_on(Site::start(Path::new(&folder), &claims_of_tests(), plan)).unwrap();
     // It does not outlive the test that started it.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }

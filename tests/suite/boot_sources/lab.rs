@@ -48,7 +48,7 @@ impl Lab {
             ..Plan::default()
         };
         // Shared with the sites that the binary runs in other tests.
-        let claims = std::env::temp_dir().join("emhost-test-state/emhost/sim");
+        let claims = emhost_sim_kit::addresses::claims_of_tests();
         let site = Site::start(&folder.path().join("site"), &claims, plan).await.unwrap();
         Self { site, folder }
     }

@@ -1,17 +1,10 @@
 //! Which ISO a node starts from. Pure.
 
-use emhost_factory_client::{Image, Medium, Platform, Settings, Wanted};
+use emhost_factory_client::{Choice, Image, Medium, Platform, Settings, Wanted};
+use emhost_sdk::Failure;
 use emhost_sdk::types::{Addressing, Delivery};
-use emhost_sdk::{Boot, Failure};
 
 use crate::volume::METAL_ISO;
-
-/// What a node starts from.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Choice {
-    pub(crate) image: Image,
-    pub(crate) boot: Boot,
-}
 
 /// Chooses.
 pub(crate) fn choose(wanted: &Wanted, settings: &Settings) -> Result<Choice, Failure> {
@@ -37,6 +30,8 @@ pub(crate) fn choose(wanted: &Wanted, settings: &Settings) -> Result<Choice, Fai
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use emhost_sdk::types::BootBase;
+
+    use emhost_sdk::Boot;
 
     use super::*;
     use crate::volume::tests::{leased, wanted};

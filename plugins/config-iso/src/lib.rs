@@ -34,11 +34,7 @@ impl BootSource for ConfigIso {
 
     fn ensure(unit: Unit<'_>, boot: Boot) -> Result<Boot, Failure> {
         let settings: Settings = unit.operation.read_settings()?;
-        let choice = choose(&Wanted::of(unit)?, &settings)?;
-        factory::same(&choice.boot, &boot)?;
-        unit.operation.progress(&format!("asking the Image Factory for {}", boot.id), None);
-        factory::ensure(&choice.image)?;
-        Ok(boot)
+        choose(&Wanted::of(unit)?, &settings)?.ensure(unit, boot)
     }
 
     fn versions(_: &Operation) -> Result<Vec<String>, Failure> {

@@ -1,17 +1,10 @@
 //! Which image a node starts from, and how its address reaches it. Pure.
 
-use emhost_factory_client::{Image, Medium, Platform, Settings, Wanted};
+use emhost_factory_client::{Choice, Image, Medium, Platform, Settings, Wanted};
+use emhost_sdk::Failure;
 use emhost_sdk::types::{Addressing, Delivery};
-use emhost_sdk::{Boot, Failure};
 
 use crate::meta;
-
-/// What a node starts from.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Choice {
-    pub(crate) image: Image,
-    pub(crate) boot: Boot,
-}
 
 /// Chooses.
 pub(crate) fn choose(wanted: &Wanted, settings: &Settings) -> Result<Choice, Failure> {
@@ -34,6 +27,8 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use emhost_factory_client::{Card, Static, Version};
     use emhost_sdk::types::{BootBase, ImageFormat};
+
+    use emhost_sdk::Boot;
 
     use super::*;
 

@@ -28,6 +28,23 @@ pub fn file(path: &str, script: &str) -> Option<PathBuf> {
     None
 }
 
+/// Runs a program's command on texts, each in a file of its own: what it writes, or its refusal.
+///
+/// # Panics
+/// When there is no room for the files, or the program cannot be run.
+#[expect(clippy::unwrap_used, reason = "what tests share fails by panicking")]
+pub fn on_files(program: &Path, command: &str, texts: &[&str]) -> Result<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let files = texts.iter().enumerate().map(|(index, text)| {
+        let file = folder.path().join(index.to_string());
+        std::fs::write(&file, text).unwrap();
+        file
+    });
+    let output = std::process::Command::new(program).arg(command).args(files).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
 /// The text of a file of recorded facts, which lie beside the checkout and never in it.
 pub fn facts(name: &str) -> Option<String> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");

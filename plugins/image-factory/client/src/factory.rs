@@ -1,7 +1,7 @@
 //! Asking the Image Factory (facts/talos.md §5.1).
 
 use emhost_sdk::http::{Body, Client, Response};
-use emhost_sdk::{Boot, Failure};
+use emhost_sdk::{Boot, Failure, Unit};
 use serde::Deserialize;
 
 use crate::extensions;
@@ -60,6 +60,28 @@ pub fn ensure(image: &Image) -> Result<(), Failure> {
         return Ok(());
     }
     Err(other_id(&id, &text, &created))
+}
+
+/// What a node starts from, and the image behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The image.
+    pub image: Image,
+    /// What is said about it.
+    pub boot: Boot,
+}
+
+impl Choice {
+    /// Makes sure that the factory can build what was resolved before, if that is still this.
+    ///
+    /// # Errors
+    /// It is not, or the factory cannot.
+    pub fn ensure(&self, unit: Unit<'_>, before: Boot) -> Result<Boot, Failure> {
+        same(&self.boot, &before)?;
+        unit.operation.progress(&format!("asking the Image Factory for {}", before.id), None);
+        ensure(&self.image)?;
+        Ok(before)
+    }
 }
 
 /// Whether what was resolved before is what would be resolved now.

@@ -13,7 +13,7 @@ mod wanted;
 
 pub use emhost_schematic::{Node, Schematic, document};
 pub use extensions::nearest;
-pub use factory::{ensure, same, versions};
+pub use factory::{Choice, ensure, same, versions};
 pub use image::{Image, Medium, Platform};
 pub use network::{Card, Static};
 pub use settings::Settings;

@@ -6,7 +6,6 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use emhost_talos_config::{diff, patch};
 
@@ -142,16 +141,8 @@ const REWRITE: &str = "apiVersion: v1alpha1\nkind: KmsgLogConfig\nname: rewritte
 
 /// What Talos writes after its own merge, or its refusal.
 fn judged(program: &Path, base: &str, patches: &[String]) -> Result<String, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let texts = [base.to_owned()].into_iter().chain(patches.iter().cloned()).chain([REWRITE.to_owned()]);
-    let files = texts.enumerate().map(|(index, text)| {
-        let file = folder.path().join(index.to_string());
-        std::fs::write(&file, text).unwrap();
-        file
-    });
-    let output = Command::new(program).arg("patch").args(files).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    let texts: Vec<&str> = [base].into_iter().chain(patches.iter().map(String::as_str)).chain([REWRITE]).collect();
+    emhost_oracles::on_files(program, "patch", &texts)
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Random configurations and patches by the tables, merged here and by Talos itself.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::merge_for;
 use crate::diff::changes;
@@ -132,15 +131,7 @@ fn plain(text: &str) -> Node {
 }
 
 fn judged(program: &Path, texts: &[&str]) -> Result<String, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let files = texts.iter().enumerate().map(|(index, text)| {
-        let file = folder.path().join(index.to_string());
-        std::fs::write(&file, text).unwrap();
-        file
-    });
-    let output = Command::new(program).arg("patch").args(files).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    emhost_oracles::on_files(program, "patch", texts)
 }
 
 #[test]

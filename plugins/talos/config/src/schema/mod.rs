@@ -14,17 +14,9 @@ pub(crate) use check::check;
 pub(crate) use secret::is_secret;
 pub(crate) use zero::{NUMBERS, is_zero};
 
-use crate::tree::Node;
+use emhost_talos_schema::TABLES;
 
-const TABLES: [&str; 7] = [
-    include_str!("../../../../../sim/talos/config/src/schema/keys/machine.txt"),
-    include_str!("../../../../../sim/talos/config/src/schema/keys/machine-network.txt"),
-    include_str!("../../../../../sim/talos/config/src/schema/keys/cluster.txt"),
-    include_str!("../../../../../sim/talos/config/src/schema/keys/network.txt"),
-    include_str!("../../../../../sim/talos/config/src/schema/keys/volumes.txt"),
-    include_str!("../../../../../sim/talos/config/src/schema/keys/others.txt"),
-    PEM,
-];
+use crate::tree::Node;
 
 /// Leaves of the tables that have keys.
 const PEM: &str = "
@@ -137,7 +129,7 @@ impl Table {
     fn read() -> Self {
         let mut table = Self { structs: HashMap::new(), kinds: HashMap::new() };
         let mut current = MAIN;
-        let lines = TABLES.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = TABLES.iter().chain([&PEM]).flat_map(|text| text.lines()).filter(|line| !line.is_empty() && !line.starts_with('#'));
         for line in lines {
             if let Some(row) = line.strip_prefix("    ") {
                 let mut columns = row.split("  ").map(str::trim).filter(|column| !column.is_empty());

@@ -13,7 +13,8 @@ pub(crate) use leaf::{Leaf, words};
 
 use super::Version;
 
-const TABLES: [&str; 6] = [
+/// The tables, for whoever reads them by rules of his own.
+pub const TABLES: [&str; 6] = [
     include_str!("keys/machine.txt"),
     include_str!("keys/machine-network.txt"),
     include_str!("keys/cluster.txt"),

@@ -122,7 +122,7 @@ pub struct Lab {
 impl Lab {
     pub async fn new(plan: Plan) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let claims = std::env::temp_dir().join("emhost-sim-claims");
+        let claims = emhost_sim_kit::addresses::claims_of_tests();
         let site = Site::start(&folder.path().join("site"), &claims, plan).await.unwrap();
         let access = site.access().clone();
         // The Image Factory is asked directly, and the dials strike it as well.

@@ -131,7 +131,7 @@ impl Lab {
         let folder = tempfile::tempdir().unwrap();
         let mut plan = plan(u8::try_from(names.len()).unwrap());
         change(&mut plan);
-        let claims = std::env::temp_dir().join("emhost-sim-claims");
+        let claims = emhost_sim_kit::addresses::claims_of_tests();
         let site = Site::start(&folder.path().join("site"), &claims, plan).await.unwrap();
         let wanted: Vec<Wanted> = (1_u8..).zip(names).map(|(number, name)| machine(name, number, versions)).collect();
         site.make(&wanted).await.unwrap();

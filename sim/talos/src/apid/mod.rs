@@ -78,14 +78,14 @@ impl Front for Apid {
                 },
                 (_, Ok(Route::Many(targets))) => several(&fleet, &identity, &targets, &caller, call).await.map_err(Failure::from),
             };
-            let answer = if fault == Some(Fault::ReplyLost) { Err(Failure::Lost) } else { answer };
+            // How it ended here; who asked may never hear of it.
             let code = match &answer {
                 Ok(_) => Code::Ok,
                 Err(Failure::Status(status)) => status.code,
                 Err(Failure::Lost) => Code::Unavailable,
             };
             fleet.answered(Answered { node: dialled, targets: &asked, who: &who, method: &method, code, fault });
-            answer
+            if fault == Some(Fault::ReplyLost) { Err(Failure::Lost) } else { answer }
         }
         .boxed()
     }

@@ -62,6 +62,8 @@ pub(crate) struct Node {
     pub events: Events,
     pub journal: Journal,
     state: Mutex<State>,
+    /// Held from looking at the state until the resource that shows it is written, so that an older look never comes last.
+    telling: Mutex<()>,
     /// Counts changes of the state, for those who wait for one.
     changed: watch::Sender<u64>,
     /// A configuration that somebody gave to a node without one.
@@ -86,6 +88,7 @@ impl Node {
             events: Events::new(),
             journal: Journal::new(),
             state: Mutex::new(state),
+            telling: Mutex::default(),
             changed: watch::Sender::new(0),
             offered: watch::Sender::new(None),
             gone: watch::Sender::new(false),
@@ -96,6 +99,11 @@ impl Node {
 
     pub fn id(&self) -> MachineId {
         self.boot.machine.id
+    }
+
+    /// Whoever shows the state as a resource holds this meanwhile.
+    pub fn tell(&self) -> MutexGuard<'_, ()> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {

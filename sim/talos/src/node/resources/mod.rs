@@ -102,6 +102,7 @@ pub(crate) fn unmet(node: &Node) -> Vec<(&'static str, String)> {
 
 /// The stage and what is missing; tells of it where it is new.
 pub(crate) fn machine_status(node: &Node) {
+    let _telling = node.tell();
     let unmet = unmet(node);
     let stage = node.state().stage;
     let ready = unmet.is_empty();
@@ -141,6 +142,7 @@ pub(crate) fn machine_status(node: &Node) {
 
 /// One service.
 pub(crate) fn service(node: &Node, id: &str) {
+    let _telling = node.tell();
     let spec = {
         let state = node.state();
         let Some(service) = state.services.get(id) else { return };

@@ -56,6 +56,9 @@ pub struct Diagnostic {
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// Whether the other side refused a credential, or said that a right is missing.
+    #[serde(skip)]
+    pub denied: bool,
 }
 
 /// The longest summary or code that is shown.
@@ -80,7 +83,7 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, code: impl Into<String>, summary: impl Into<String>) -> Self {
-        Self { severity, code: code.into(), summary: summary.into(), detail: None, pointer: None, place: None, help: None }
+        Self { severity, code: code.into(), summary: summary.into(), detail: None, pointer: None, place: None, help: None, denied: false }
     }
 
     /// Adds the whole story.
@@ -119,6 +122,7 @@ impl Diagnostic {
             pointer: said.pointer.as_deref().map(line),
             place: None,
             help: said.help.as_deref().map(|text| story(text, redactor)),
+            denied: false,
         }
     }
 }

@@ -75,6 +75,9 @@ impl Decoder for RawCodec {
     }
 }
 
+/// How long a node may take to accept a connection: it is in a network that people run themselves.
+const NODE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
 fn status(code: Code, message: impl Into<String>) -> Status {
     Status { code: code as u32, message: message.into(), details: Vec::new() }
 }
@@ -156,7 +159,9 @@ async fn connect(call: &Call, slot: &Slot, node: Option<&str>, proof: Proof) -> 
         (Target::Node(_), None) => return Err(status(Code::InvalidArgument, format!("slot `{name}` leads to nodes: name one"))),
     };
     let unusable = |error: tonic::transport::Error| status(Code::Internal, format!("slot `{name}`: {error}"));
-    let endpoint = Endpoint::from_shared(base).map_err(unusable)?.connect_timeout(slots::CONNECT_TIMEOUT);
+    // A plugin looks at many nodes in one call, and one that is off must not take the time of the others.
+    let patience = if node.is_some() { NODE_PATIENCE } else { slots::CONNECT_TIMEOUT };
+    let endpoint = Endpoint::from_shared(base).map_err(unusable)?.connect_timeout(patience);
     let mut config = ClientTlsConfig::new();
     let endpoint = match proof {
         Proof::Mutual(identity) => {

@@ -288,10 +288,11 @@ pub fn exit_of(diagnostics: &[Diagnostic]) -> Exit {
     let code = diagnostics.first().map_or("", |first| first.code.as_str());
     // What points at a line of the inventory is wrong with the inventory.
     let placed = diagnostics.first().is_some_and(|first| first.place.is_some());
+    let denied = diagnostics.first().is_some_and(|first| first.denied);
     let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| code.starts_with(prefix));
     if is(&["host/bug"]) {
         Exit::Bug
-    } else if is(&["plugin/lock", "plugin/role", "host/refused", "lock/image"]) || code.ends_with("/denied") {
+    } else if is(&["plugin/lock", "plugin/role", "host/refused", "lock/image"]) || code.ends_with("/denied") || denied {
         Exit::Refused
     } else if placed || is(&["inventory/", "site/", "contribution/", "plugin/settings", "plugin/locate", "plugin/load", "plugin/inspect"]) {
         Exit::Input

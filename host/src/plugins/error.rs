@@ -150,9 +150,10 @@ impl CallError {
         first.detail.clone_from(&self.last_words);
         let mut all = Vec::new();
         match &self.cause {
-            Cause::Failed { diagnostics, .. } => {
+            Cause::Failed { diagnostics, kind, .. } => {
                 if let Some(said) = diagnostics.first() {
-                    first = Diagnostic { summary: self.to_string(), severity: crate::diagnostic::Severity::Error, ..said.clone() };
+                    let denied = *kind == FailureKind::Denied;
+                    first = Diagnostic { denied, summary: self.to_string(), severity: crate::diagnostic::Severity::Error, ..said.clone() };
                 }
                 all.extend(diagnostics.iter().skip(1).cloned());
             }

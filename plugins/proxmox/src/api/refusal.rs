@@ -102,7 +102,7 @@ impl Refusal {
             Meaning::Unknown => Failure::denied("proxmox/credential", summary).help(
                 "check the credential of slot `pve` in site.yaml: a token is written USER@REALM!NAME=SECRET, and must not have expired",
             ),
-            Meaning::Denied => Failure::denied("proxmox/right", summary).help(self.missing_right()),
+            Meaning::Denied => Failure::denied("proxmox/right", summary).help(self.missing_right(what)),
             Meaning::Away => Failure::unavailable("proxmox/away", summary)
                 .help("see that the host is up and the Proxmox cluster has quorum (`pvecm status`)"),
             Meaning::Busy => Failure::unavailable("proxmox/busy", summary).help("wait for the other task, or end it in Proxmox"),
@@ -127,21 +127,19 @@ impl Refusal {
     }
 
     /// `Permission check failed (/vms/100, VM.Allocate)` as the command that gives the right.
-    fn missing_right(&self) -> String {
-        let inside = self.text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(inside, _)| inside);
+    fn missing_right(&self, what: &str) -> String {
         if let Some(help) = known(&self.text) {
             return help;
         }
-        let general = "give the user and the token of slot `pve` the right to do this (`pveum user permissions USER` shows what they have)";
-        match inside.and_then(|inside| inside.split_once(", ")) {
-            Some((path, privileges)) if path.starts_with('/') => {
-                let one = privileges.split('|').next().unwrap_or(privileges).trim();
-                format!(
-                    "give the user and the token of slot `pve` a role with {one} on {path} (`pveum acl modify {path} --roles ROLE --users USER`, and the same with --tokens)"
-                )
-            }
-            _ => general.to_owned(),
-        }
+        let inside = self.text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(inside, _)| inside);
+        let named = inside.and_then(|inside| inside.split_once(", ")).filter(|(path, _)| path.starts_with('/'));
+        // Where one of several rights would do, it names none.
+        let unnamed = if what.starts_with("download") { ("/nodes", "Sys.AccessNetwork") } else { ("/vms", "VM.Allocate") };
+        let (path, privileges) = named.unwrap_or(unnamed);
+        let one = privileges.split('|').next().unwrap_or(privileges).trim();
+        format!(
+            "give the user and the token of slot `pve` a role with {one} on {path} (`pveum acl modify {path} --roles ROLE --users USER`, and the same with --tokens); `emhost doctor` names all that are missing"
+        )
     }
 }
 
@@ -198,6 +196,10 @@ pub fn task(what: &str, upid: &str, exit: &str, tail: &[String]) -> Failure {
     let log = format!("{upid}\n{}", tail.join("\n"));
     let lower = exit.to_ascii_lowercase();
     let all = std::iter::once(exit).chain(tail.iter().map(String::as_str));
+    if lower.starts_with("permission check failed") {
+        let refusal = Refusal { status: 403, text: exit.to_owned(), errors: Vec::new() };
+        return Failure::denied("proxmox/right", summary).detail(log).help(refusal.missing_right(what));
+    }
     if is_busy(&lower) {
         return Failure::unavailable("proxmox/busy", summary).detail(log).help("wait for the other task, or end it in Proxmox");
     }

@@ -49,7 +49,7 @@ impl Role {
             ],
             Self::Disks => &["Datastore.AllocateSpace", "Datastore.Audit"],
             // Media with secrets are deleted again, which takes `Datastore.Allocate`.
-            Self::Images => &["Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate", "Datastore.Audit"],
+            Self::Images => &["Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"],
             Self::Hosts => &["Sys.AccessNetwork", "Sys.Audit"],
             Self::Network => &["SDN.Use"],
             Self::Devices => &["Mapping.Use"],
@@ -76,7 +76,7 @@ const TOKEN: &str = "emhost@pve!emhost";
 pub const SETUP: &str = r#"pveum user add emhost@pve
 pveum role add EmhostMachines --privs "VM.Allocate VM.Audit VM.Clone VM.Config.CDROM VM.Config.CPU VM.Config.Cloudinit VM.Config.Disk VM.Config.HWType VM.Config.Memory VM.Config.Network VM.Config.Options VM.PowerMgmt"
 pveum role add EmhostDisks --privs "Datastore.AllocateSpace Datastore.Audit"
-pveum role add EmhostImages --privs "Datastore.Allocate Datastore.AllocateSpace Datastore.AllocateTemplate Datastore.Audit"
+pveum role add EmhostImages --privs "Datastore.Allocate Datastore.AllocateTemplate Datastore.Audit"
 pveum role add EmhostHosts --privs "Sys.AccessNetwork Sys.Audit"
 pveum role add EmhostNetwork --privs "SDN.Use"
 pveum user token add emhost@pve emhost --privsep 1

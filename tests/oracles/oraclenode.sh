@@ -3,6 +3,9 @@
 # loopback, for two minor versions. Needs Go; three to five minutes and 84 MB each.
 . "$(dirname "$0")/common.sh.inc"
 for version in ${*:-v1.11.5 v1.12.1}; do
+    # Built from a source of ours, so again when that changed.
+    source=$(cat "$here"/oraclenode/* | sha256sum | cut -c1-16)
+    [ "$(cat "$oracles/bin/oraclenode-$version.source" 2>/dev/null)" = "$source" ] || rm -f "$oracles/bin/oraclenode-$version"
     have "oraclenode-$version" && continue
     cd "$(talos "$version")"
     # go-debug stops at the Go it knew: lift its build constraint in a copy.
@@ -25,4 +28,5 @@ for version in ${*:-v1.11.5 v1.12.1}; do
     cp "$here/oraclenode/main.go.txt" internal/app/machined/oraclenode/main.go
     package=github.com/siderolabs/talos/pkg/machinery/version
     build "oraclenode-$version" -tags tcell_minimal,grpcnotrace -ldflags "-s -w -X $package.Tag=$version -X $package.Name=Talos" ./internal/app/machined/oraclenode
+    echo "$source" >"$oracles/bin/oraclenode-$version.source"
 done

@@ -1,5 +1,6 @@
 //! What the tests share: where the guests are, a cluster on the fixture world, and one on a simulated site.
 
+pub mod control_plane;
 pub mod example;
 pub mod place;
 pub mod site;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// When it was not built.
 pub fn guest(name: &str) -> PathBuf {
     let folder = std::env::var_os("EMHOST_GUESTS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/wasm32-wasip2/guest/examples"), PathBuf::from);
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/wasm32-wasip2/plugin/examples"), PathBuf::from);
     let file = folder.join(format!("{}.wasm", name.replace('-', "_")));
     if !file.exists() {
         let file = folder.join(format!("{name}.wasm"));

@@ -21,7 +21,7 @@ pub fn listed(example: &Example) -> Result<Vec<String>, ApiError> {
     Ok(names)
 }
 
-fn machines(example: &Example) -> Vec<String> {
+pub fn machines(example: &Example) -> Vec<String> {
     listed(example).unwrap()
 }
 
@@ -70,7 +70,7 @@ fn destroyed(example: &Example) {
 
 #[test]
 fn a_small_cluster_comes_up_and_goes() {
-    let example = Example::new("demo").started();
+    let example = Example::new("demo").without_secrets().started();
     example.emhost(&["apply", "--yes"]).ended(0);
     judged(&example, 1, 1);
     settled(&example);

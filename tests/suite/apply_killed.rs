@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use emhost_tests::example::{Asked, Example};
 
-/// How many clusters are killed side by side.
+/// How many clusters are worked on side by side.
 const AT_ONCE: usize = 2;
 
 /// What kind of change it was: numbers, identities and names of nodes do not matter.
@@ -23,10 +23,10 @@ fn firsts(changes: &[Asked]) -> Vec<usize> {
 
 /// Runs a command and kills it once the site has made this many changes more.
 fn killed(example: &Example, arguments: &[&str], after: usize) {
-    let before = example.changes().len();
+    let mut changes = example.counter();
     let mut child = example.command(arguments, "").spawn().unwrap();
     loop {
-        if example.changes().len() >= before + after {
+        if changes.count() >= after {
             // It may have ended by itself.
             let _ = child.kill();
             let _ = child.wait();

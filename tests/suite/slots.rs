@@ -714,15 +714,15 @@ async fn a_grpc_reply_that_never_comes() {
         &Certificate::self_signed("talos"),
         None,
         Arc::new(|_, _, message| {
-            std::thread::sleep(Duration::from_millis(600));
+            std::thread::sleep(Duration::from_secs(4));
             Ok(vec![message])
         }),
     )
     .await;
-    let kit = probe().slot("talos", on_nodes(&slow, true)).limits(|limits| limits.wall = Duration::from_millis(400)).load();
+    let kit = probe().slot("talos", on_nodes(&slow, true)).limits(|limits| limits.wall = Duration::from_secs(2)).load();
     let error = Call(&kit).apply_node(json!([open("cp-1"), read("Write")])).await.expect_err("no answer");
     assert_snapshot!(told(&error, &[]), @"
-    error[plugin/too-long] plugin `probe`, distro.apply of `cp-1`: did not finish within 400ms; it was waiting for slot `talos` to answer /emhost.test.Echo/Write
+    error[plugin/too-long] plugin `probe`, distro.apply of `cp-1`: did not finish within 2s; it was waiting for slot `talos` to answer /emhost.test.Echo/Write
       help: see whether the other side works, then try again
     ");
     let (change, outcome) = kit.journal.entries().remove(0);

@@ -28,7 +28,20 @@ pub fn file(path: &str, script: &str) -> Option<PathBuf> {
     None
 }
 
-/// Runs a program's command on texts, each in a file of its own: what it writes, or its refusal.
+/// `terraform` or `tofu`, and the settings with which it finds bpg's provider without a registry.
+pub fn terraform() -> Option<(PathBuf, String)> {
+    let provider = program("tf-v0.80.0/terraform-provider-proxmox", "terraform")?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let installed = std::env::split_paths(&path).map(|folder| folder.join("terraform")).find(|file| file.is_file());
+    let terraform = installed.or_else(|| program("tofu-v1.9.1", "terraform"))?;
+    let folder = provider.parent()?.display();
+    Some((terraform, format!("provider_installation {{\n  dev_overrides {{ \"bpg/proxmox\" = \"{folder}\" }}\n  direct {{}}\n}}\n")))
+}
+
+/// Runs a program's command on texts, each in a file of its own.
+///
+/// # Errors
+/// What it says when it refuses.
 ///
 /// # Panics
 /// When there is no room for the files, or the program cannot be run.

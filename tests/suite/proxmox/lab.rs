@@ -299,6 +299,16 @@ impl Lab {
         all.as_array().unwrap().iter().map(|volume| volume["volid"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// Takes the images away, so that the next machine needs them anew.
+    pub async fn forget_images(&self) {
+        for content in ["iso", "import"] {
+            for volume in self.volumes("pve1", content).await {
+                let task = self.administrator().delete(&format!("/nodes/pve1/storage/local/content/{volume}")).await.unwrap();
+                self.administrator().finish(&task).await.unwrap();
+            }
+        }
+    }
+
     /// Every request of the plugin that changed something, or was meant to: what, and which fault struck it.
     pub fn changes(&self) -> Vec<(String, Option<String>)> {
         let audit = std::fs::read_to_string(self.folder.path().join("site/audit.jsonl")).unwrap();

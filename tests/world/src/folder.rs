@@ -15,7 +15,7 @@ pub const PLUGINS: [&str; 5] = ["fixture-configurator", "fixture-boot", "fixture
 /// Where the component of a fixture is, as `cargo xtask guests` built it.
 pub fn component(name: &str) -> PathBuf {
     let folder = std::env::var_os("EMHOST_GUESTS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/wasm32-wasip2/guest/examples"), PathBuf::from);
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/wasm32-wasip2/plugin/examples"), PathBuf::from);
     let made = [name.replace('-', "_"), name.to_owned()].map(|name| folder.join(format!("{name}.wasm")));
     made.into_iter().find(|file| file.exists()).unwrap_or_else(|| panic_missing(&folder, name))
 }

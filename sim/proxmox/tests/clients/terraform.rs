@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::served::{Served, image};
-use crate::{oracles, site};
+use crate::site;
 
 /// A folder with a plan of terraform's, and what it is pointed at.
 struct Terraform {
@@ -21,12 +21,10 @@ struct Terraform {
 impl Terraform {
     /// None, and a loud word, where it is not there.
     fn new(plan: &str, served: Served) -> Option<Self> {
-        let (program, provider) = oracles::terraform()?;
+        let (program, settings) = emhost_oracles::terraform()?;
         let folder = tempfile::tempdir().unwrap();
         let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/terraform");
         std::fs::copy(plans.join(plan), folder.path().join("main.tf")).unwrap();
-        let settings =
-            format!("provider_installation {{\n  dev_overrides {{ \"bpg/proxmox\" = \"{}\" }}\n  direct {{}}\n}}\n", provider.display());
         std::fs::write(folder.path().join("cli.tfrc"), settings).unwrap();
         Some(Self { program, folder, api: served.api(), served, image: image() })
     }

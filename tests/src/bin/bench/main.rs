@@ -1,8 +1,9 @@
-//! `cargo xtask bench`: what the sandbox and the pipeline cost, as ratios from one run.
+//! `cargo xtask bench`: what the sandbox, the pipeline and the machines cost, as ratios from one run.
 //!
 //! What is compared is measured turn by turn, so that a busy machine slows both sides. A promise that does not hold fails the run.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to read")]
 
+mod machines;
 mod pipeline;
 mod sandbox;
 mod site;
@@ -32,13 +33,13 @@ fn median<T: Ord + Copy + Default>(mut all: Vec<T>) -> T {
 }
 
 /// One pair: what is compared, both times, and the ratio.
-struct Pair {
-    what: &'static str,
+struct Pair<'t> {
+    what: &'t str,
     first: (&'static str, Duration),
     second: (&'static str, Duration),
 }
 
-impl Pair {
+impl Pair<'_> {
     fn ratio(&self) -> f64 {
         self.first.1.as_secs_f64() / self.second.1.as_secs_f64()
     }
@@ -57,10 +58,12 @@ the ratio of the two. Times depend on the machine, ratios much less.
 
 ";
 
+const PARTS: [&str; 4] = ["sandbox", "pipeline", "machines", "site"];
+
 /// Measures the named parts, or all. What is not measured keeps its place on the page.
 fn measure(write: bool, parts: &[&str]) -> Result {
-    if let Some(unknown) = parts.iter().find(|part| !["sandbox", "pipeline", "site"].contains(part)) {
-        return Err(format!("there is nothing to measure called `{unknown}`, only sandbox, pipeline and site").into());
+    if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(part)) {
+        return Err(format!("there is nothing to measure called `{unknown}`, only {}", PARTS.join(", ")).into());
     }
     let wanted = |part: &str| parts.is_empty() || parts.contains(&part);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -78,6 +81,11 @@ fn measure(write: bool, parts: &[&str]) -> Result {
         let pipeline = pipeline::measure(call)?;
         broken.extend(pipeline.broken());
         sections.push(format!("{}\n", pipeline.text().trim()));
+    }
+    if wanted("machines")
+        && let Some(machines) = runtime.block_on(machines::measure())?
+    {
+        sections.push(machines);
     }
     if wanted("site") {
         let site = runtime.block_on(site::measure())?;
@@ -106,7 +114,7 @@ fn page(old: &str, new: &[String]) -> Result<String> {
     let new = split(&new.join("\n"));
     let mut sections: Vec<String> = split(old).into_iter().filter(|old| new.iter().all(|new| title(new) != title(old))).collect();
     sections.extend(new);
-    let order = ["## Sandbox", "## Plan and apply", "## One step", "## Simulated site"];
+    let order = ["## Sandbox", "## Plan and apply", "## One step", "## Machines, beside terraform", "## Simulated site"];
     sections.sort_by_key(|section| order.iter().position(|known| *known == title(section)).unwrap_or(order.len()));
     let mut page = HEAD.to_owned();
     write!(page, "{} cores, {}\n\n", std::thread::available_parallelism()?, processor())?;

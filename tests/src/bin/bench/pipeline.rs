@@ -69,7 +69,7 @@ pub struct Report {
     journal: Duration,
     /// One call of a plugin.
     call: Duration,
-    starts: Pair,
+    starts: Pair<'static>,
 }
 
 /// Measures everything; `call` is what one call of a plugin takes.
@@ -213,7 +213,7 @@ fn write_alone(records: &[Entry]) -> Result<Duration> {
 }
 
 /// How long it takes until something was done, where there is next to nothing to do.
-fn starting(cache: &Path) -> Result<Pair> {
+fn starting(cache: &Path) -> Result<Pair<'static>> {
     let site = cluster(SIZES[TINY]);
     let (mut plans, mut validates) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {

@@ -11,7 +11,7 @@ use emhost_tests::{guest, plugin};
 use crate::{Pair, Result, median};
 
 /// Every pair.
-pub async fn measure() -> Result<Vec<Pair>> {
+pub async fn measure() -> Result<Vec<Pair<'static>>> {
     let mut pairs = Vec::new();
     for (what, file) in [("load `noop`", plugin("noop")), ("load `bench` (serde_json)", guest("bench"))] {
         pairs.push(loading(what, &file)?);
@@ -23,12 +23,12 @@ pub async fn measure() -> Result<Vec<Pair>> {
 }
 
 /// What a plugin's code costs when it is kept, against compiling it.
-pub fn broken(pairs: &[Pair]) -> Vec<String> {
+pub fn broken(pairs: &[Pair<'_>]) -> Vec<String> {
     let slow = pairs.iter().filter(|pair| pair.first.0 == "compiled" && pair.ratio() < 100.0);
     slow.map(|pair| format!("{}: a cached load is only {:.0}× faster than compiling, 100× is promised", pair.what, pair.ratio())).collect()
 }
 
-fn loading(what: &'static str, file: &Path) -> Result<Pair> {
+fn loading(what: &'static str, file: &Path) -> Result<Pair<'static>> {
     let bytes = std::fs::read(file)?;
     let folder = tempfile::tempdir()?;
     let folder = folder.path().join("cache");
@@ -49,7 +49,7 @@ fn loading(what: &'static str, file: &Path) -> Result<Pair> {
     Ok(Pair { what, first: ("compiled", median(compiled)), second: ("cached", median(cached)) })
 }
 
-async fn call(what: &'static str, rounds: u32) -> Result<Pair> {
+async fn call(what: &'static str, rounds: u32) -> Result<Pair<'static>> {
     let kit = Kit::file(guest("bench")).settings(serde_json::json!({ "rounds": rounds })).build()?;
     let node = kit.node();
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
@@ -64,7 +64,7 @@ async fn call(what: &'static str, rounds: u32) -> Result<Pair> {
     Ok(Pair { what, first: ("sandbox", median(inside)), second: ("native", median(outside)) })
 }
 
-async fn limits() -> Result<Pair> {
+async fn limits() -> Result<Pair<'static>> {
     let kit = Kit::file(guest("bench")).settings(serde_json::json!({ "rounds": 400 })).build()?;
     let free = Runtime::without_interruption_for_measuring()?.load(&std::fs::read(guest("bench"))?)?;
     let node = kit.node();

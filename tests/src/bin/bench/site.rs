@@ -1,6 +1,5 @@
 //! A hundred machines on one simulated site of the real binary: memory, the time until all are up, and how fast the API answers.
 
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -43,18 +42,17 @@ impl Drop for Process {
 }
 
 /// The simulated site, run by the real binary.
-struct Site {
+pub struct Site {
     process: Process,
-    api: Administrator,
+    pub api: Administrator,
 }
 
 pub async fn measure() -> Result<Report> {
     let folder = tempfile::tempdir()?;
-    let site = Site::start(folder.path())?;
+    let site = Site::start(folder.path(), MACHINES, "")?;
     let before = site.memory()?;
     let started = Instant::now();
-    let schematic = site.api.schematic("customization: {}\n").await?;
-    let image = format!("{}/image/{schematic}/v1.11.5/nocloud-amd64.qcow2", site.api.access().factory);
+    let image = site.image().await?;
     let form = [("content", "import"), ("filename", "talos.qcow2"), ("url", image.as_str())];
     site.api.run("/nodes/pve1/storage/local/download-url", &form).await?;
     let all: Vec<Result> = stream::iter(1..=MACHINES).map(|number| site.machine(number)).buffer_unordered(AT_ONCE).collect().await;
@@ -86,14 +84,14 @@ pub async fn measure() -> Result<Report> {
 }
 
 impl Site {
-    fn start(folder: &Path) -> Result<Self> {
-        let mut nodes = "controlplane:\n  - {name: m-1, ip: 10.0.10.1}\nworkers:\n".to_owned();
-        for number in 2..=MACHINES {
-            writeln!(nodes, "  - {{name: m-{number}, ip: 10.0.10.{number}, mac: \"{}\"}}", mac(number))?;
-        }
-        let nodes = nodes.replace("{name: m-1, ip: 10.0.10.1}", &format!("{{name: m-1, ip: 10.0.10.1, mac: \"{}\"}}", mac(1)));
+    /// Runs the site of an inventory with so many machines, which it writes there.
+    pub fn start(folder: &Path, machines: u8, simulated: &str) -> Result<Self> {
+        let node = |number: u8| format!("  - {{name: m-{number}, ip: 10.0.10.{number}, mac: \"{}\"}}\n", mac(number));
+        let workers: String = (2..=machines).map(node).collect();
+        let nodes = format!("controlplane:\n{}workers:\n{workers}", node(1));
         let cluster = "cluster_name: bench\ntalos_version: v1.11.5\nkubernetes_version: v1.34.1\nnetwork: {gateway: 10.0.0.1, prefix: 16}\nproxmox: {node: pve1}\n";
-        for (name, text) in [("cluster.yaml", cluster), ("nodes.yaml", &nodes), ("site.yaml", "slots: {pve: {url: \"sim:\"}}\n")] {
+        let site = format!("slots: {{pve: {{url: \"sim:\"}}}}\n{simulated}");
+        for (name, text) in [("cluster.yaml", cluster), ("nodes.yaml", &nodes), ("site.yaml", &site)] {
             std::fs::write(folder.join(name), text)?;
         }
         let mut process = Command::new(emhost_tests::site::binary())
@@ -108,6 +106,12 @@ impl Site {
         let running = Access::find(&folder.join(".emhost/sim/default"))?;
         let api = Administrator::new(running.ok_or_else(|| format!("`emhost sim run` said `{first}` and does not run"))?)?;
         Ok(Self { process, api })
+    }
+
+    /// Where the image of the inventory's machines is.
+    pub async fn image(&self) -> Result<String> {
+        let schematic = self.api.schematic("customization: {}\n").await?;
+        Ok(format!("{}/image/{schematic}/v1.11.5/nocloud-amd64.qcow2", self.api.access().factory))
     }
 
     /// MiB that are in memory.

@@ -1,0 +1,197 @@
+//! The machine phase beside terraform with bpg's provider: the same machines on the same simulated site, turn by turn.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::site::Site;
+use crate::{Pair, Result, median};
+
+const SIZES: [u8; 2] = [5, 50];
+/// How often each of them makes the machines, and how often it looks at them.
+const ROUNDS: usize = 3;
+/// How many machines terraform makes at once; the fastest that does not fail counts.
+const AT_ONCE: [&str; 4] = ["1", "2", "5", "10"];
+/// Believable times, but sooner over.
+const SPEED: u32 = 5;
+
+/// What both have to agree on.
+const SAME: [&str; 11] = ["machine", "bios", "cores", "cpu", "memory", "scsihw", "ostype", "onboot", "serial0", "ipconfig0", "boot"];
+
+/// One of the two, working on the machines of a folder.
+trait Peer {
+    fn apply(&self) -> Result<Duration>;
+    fn plan(&self) -> Result<Duration>;
+    fn destroy(&self) -> Result;
+}
+
+struct Emhost<'b> {
+    folder: &'b Path,
+}
+
+struct Terraform<'b> {
+    program: PathBuf,
+    folder: &'b Path,
+    variables: Vec<(String, String)>,
+    at_once: &'static str,
+}
+
+/// Runs it to its end, and says how long that took.
+fn timed(command: &mut Command) -> Result<Duration> {
+    let begun = Instant::now();
+    let output = command.stdin(Stdio::null()).output()?;
+    let taken = begun.elapsed();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(taken) } else { Err(format!("{}{}", text(&output.stdout), text(&output.stderr)).into()) }
+}
+
+impl Emhost<'_> {
+    fn run(&self, arguments: &[&str]) -> Result<Duration> {
+        let mut command = Command::new(emhost_tests::site::binary());
+        timed(command.args(arguments).current_dir(self.folder).env("XDG_STATE_HOME", self.folder.join("state")))
+    }
+}
+
+impl Peer for Emhost<'_> {
+    fn apply(&self) -> Result<Duration> {
+        self.run(&["apply", "--yes", "--until", "machines"])
+    }
+
+    /// A second apply plans, finds the machines as they should be, and ends.
+    fn plan(&self) -> Result<Duration> {
+        self.apply()
+    }
+
+    fn destroy(&self) -> Result {
+        self.run(&["destroy", "--yes", "--delete-images"]).map(drop)
+    }
+}
+
+impl Terraform<'_> {
+    fn run(&self, arguments: &[&str]) -> Result<Duration> {
+        let mut command = Command::new("timeout");
+        command.arg("900").arg(&self.program).args(arguments).arg("-no-color").current_dir(self.folder);
+        command.env("TF_CLI_CONFIG_FILE", self.folder.join("cli.tfrc")).env("TF_IN_AUTOMATION", "1").env("CHECKPOINT_DISABLE", "1");
+        // The provider keeps the VMIDs it gave out there, for all of its processes.
+        command.env("TMPDIR", self.folder).env("HOME", self.folder);
+        command.envs(self.variables.iter().map(|(name, value)| (format!("TF_VAR_{name}"), value)));
+        timed(command.arg(format!("-parallelism={}", self.at_once)))
+    }
+}
+
+impl Peer for Terraform<'_> {
+    fn apply(&self) -> Result<Duration> {
+        self.run(&["apply", "-auto-approve"])
+    }
+
+    fn plan(&self) -> Result<Duration> {
+        self.run(&["plan", "-detailed-exitcode"])
+    }
+
+    fn destroy(&self) -> Result {
+        self.run(&["destroy", "-auto-approve"]).map(drop)
+    }
+}
+
+/// What the machines of the site are like, by name.
+async fn machines(site: &Site) -> Result<BTreeMap<String, Vec<String>>> {
+    let listed = site.api.get("/nodes/pve1/qemu").await?;
+    let mut all = BTreeMap::new();
+    for machine in listed.as_array().into_iter().flatten() {
+        let config = site.api.get(&format!("/nodes/pve1/qemu/{}/config", machine["vmid"])).await?;
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let mut facts: Vec<String> =
+            SAME.iter().map(|key| format!("{key}={}", text(&config[*key]).trim_start_matches("cputype="))).collect();
+        let large = |slot: &str| text(&config[slot]).split(',').find(|part| part.starts_with("size=")).unwrap_or_default().to_owned();
+        facts.extend(["scsi0", "efidisk0"].map(|slot| format!("{slot} {}", large(slot))));
+        facts.push(format!(
+            "{} {}",
+            machine["status"],
+            text(&config["net0"]).split(',').take(2).collect::<Vec<_>>().join(" ").to_lowercase()
+        ));
+        all.insert(text(&machine["name"]).trim_start_matches("bench-").to_owned(), facts);
+    }
+    Ok(all)
+}
+
+/// The figures of one peer.
+#[derive(Default)]
+struct Times {
+    apply: Vec<Duration>,
+    plan: Vec<Duration>,
+}
+
+/// From nothing to all machines, a few looks, and back. Says what the machines were like.
+async fn round(peer: &impl Peer, site: &Site, times: &mut Times) -> Result<BTreeMap<String, Vec<String>>> {
+    times.apply.push(peer.apply()?);
+    let made = machines(site).await?;
+    for _ in 0..ROUNDS {
+        times.plan.push(peer.plan()?);
+    }
+    peer.destroy()?;
+    let left = machines(site).await?;
+    if left.is_empty() { Ok(made) } else { Err(format!("{} machines are left", left.len()).into()) }
+}
+
+/// The section of the page; none without terraform.
+pub async fn measure() -> Result<Option<String>> {
+    let Some((program, settings)) = emhost_oracles::terraform() else { return Ok(None) };
+    let mut text = format!(
+        "## Machines, beside terraform\n\n`emhost apply --until machines` and terraform with bpg's provider v0.80.0 make the same machines out of an image on the same simulated site, whose operations take what they take at home, {SPEED} times as fast. Medians of {ROUNDS} rounds, turn by turn.\n\n| what | | | ratio |\n|---|---|---|---|\n"
+    );
+    for machines in SIZES {
+        let (folder, beside) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let site = Site::start(folder.path(), machines, &format!("sim: {{profile: home, speed: {SPEED}}}\n"))?;
+        std::fs::write(beside.path().join("main.tf"), include_str!("machines.tf"))?;
+        std::fs::write(beside.path().join("cli.tfrc"), &settings)?;
+        let access = site.api.access();
+        let variable = |name: &str, value: String| (name.to_owned(), value);
+        let variables = vec![
+            variable("endpoint", format!("{}/", access.pve)),
+            variable("token", access.token.clone()),
+            variable("image_url", site.image().await?),
+            variable("machines", machines.to_string()),
+        ];
+        let emhost = Emhost { folder: folder.path() };
+        let mut terraform = Terraform { program: program.clone(), folder: beside.path(), variables, at_once: AT_ONCE[0] };
+        let mut tried = Vec::new();
+        for at_once in AT_ONCE {
+            terraform.at_once = at_once;
+            let taken = terraform.apply();
+            println!("{machines} machines, terraform, {at_once} at once: {}", shown(&taken));
+            tried.extend(taken.ok().map(|taken| (taken, at_once)));
+            terraform.at_once = "1";
+            terraform.destroy()?;
+        }
+        let (_, best) = tried.into_iter().min().ok_or("terraform makes the machines at no speed")?;
+        terraform.at_once = best;
+        let (mut ours, mut theirs) = (Times::default(), Times::default());
+        for _ in 0..ROUNDS {
+            let (own, other) = (round(&emhost, &site, &mut ours).await?, round(&terraform, &site, &mut theirs).await?);
+            if own != other {
+                return Err(format!("the machines are not the same:\n{own:#?}\n{other:#?}").into());
+            }
+        }
+        for (what, first, second) in [("apply", theirs.apply, ours.apply), ("plan, nothing to do", theirs.plan, ours.plan)] {
+            let what = format!("{what}, {machines} machines (terraform {best} at once)");
+            let pair = Pair { what: &what, first: ("terraform", median(first)), second: ("emhost", median(second)) };
+            write!(text, "{}", pair.row())?;
+        }
+    }
+    Ok(Some(text))
+}
+
+fn shown(taken: &Result<Duration>) -> String {
+    match taken {
+        Ok(taken) => format!("{taken:.1?}"),
+        Err(error) => {
+            let text = error.to_string();
+            let line = text.lines().find(|line| line.contains("Error")).unwrap_or("no word");
+            format!("failed: {line}")
+        }
+    }
+}

@@ -48,7 +48,9 @@ impl Administrator {
     pub fn new(access: Access) -> Result<Self, ApiError> {
         emhost_sim_kit::tls::provider();
         let authorities = reqwest::Certificate::from_pem_bundle(access.authority.as_bytes())?;
-        let client = reqwest::Client::builder().tls_certs_only(authorities).no_proxy().build()?;
+        // Proxmox closes connections that nobody used for five seconds: one that is about to be closed is not used again.
+        let idle = Duration::from_secs(2);
+        let client = reqwest::Client::builder().tls_certs_only(authorities).no_proxy().pool_idle_timeout(idle).build()?;
         Ok(Self { access, client })
     }
 

@@ -61,8 +61,9 @@ pub fn fuzz(more: &[String]) -> Result {
         _ => return Err("usage: cargo xtask fuzz [--seconds N]".into()),
     };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // With the features that everything together has, so that dependencies are not built a second time.
     run(Command::new(cargo)
-        .args(["build", "--package", "fuzz", "--features", "libfuzzer"])
+        .args(["build", "--workspace", "--exclude", "guests", "--bin", "fuzz-inventory", "--features", "fuzz/libfuzzer"])
         .env("RUSTC_WORKSPACE_WRAPPER", env::current_exe()?)
         .env(WRAPS, "1"))?;
     // What is found is kept beside the build; the corpus in the repository is only where it starts.

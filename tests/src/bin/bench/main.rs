@@ -3,6 +3,7 @@
 //! What is compared is measured turn by turn, so that a busy machine slows both sides. A promise that does not hold fails the run.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to read")]
 
+mod cluster;
 mod machines;
 mod pipeline;
 mod sandbox;
@@ -58,7 +59,7 @@ the ratio of the two. Times depend on the machine, ratios much less.
 
 ";
 
-const PARTS: [&str; 4] = ["sandbox", "pipeline", "machines", "site"];
+const PARTS: [&str; 5] = ["sandbox", "pipeline", "cluster", "machines", "site"];
 
 /// Measures the named parts, or all. What is not measured keeps its place on the page.
 fn measure(write: bool, parts: &[&str]) -> Result {
@@ -81,6 +82,9 @@ fn measure(write: bool, parts: &[&str]) -> Result {
         let pipeline = pipeline::measure(call)?;
         broken.extend(pipeline.broken());
         sections.push(format!("{}\n", pipeline.text().trim()));
+    }
+    if wanted("cluster") {
+        sections.push(cluster::measure()?);
     }
     if wanted("machines")
         && let Some(machines) = runtime.block_on(machines::measure())?
@@ -114,7 +118,7 @@ fn page(old: &str, new: &[String]) -> Result<String> {
     let new = split(&new.join("\n"));
     let mut sections: Vec<String> = split(old).into_iter().filter(|old| new.iter().all(|new| title(new) != title(old))).collect();
     sections.extend(new);
-    let order = ["## Sandbox", "## Plan and apply", "## One step", "## Machines, beside terraform", "## Simulated site"];
+    let order = ["## Sandbox", "## Plan and apply", "## One step", "## A large cluster", "## Machines, beside terraform", "## Simulated site"];
     sections.sort_by_key(|section| order.iter().position(|known| *known == title(section)).unwrap_or(order.len()));
     let mut page = HEAD.to_owned();
     write!(page, "{} cores, {}\n\n", std::thread::available_parallelism()?, processor())?;

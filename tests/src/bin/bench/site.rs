@@ -86,9 +86,14 @@ pub async fn measure() -> Result<Report> {
 impl Site {
     /// Runs the site of an inventory with so many machines, which it writes there.
     pub fn start(folder: &Path, machines: u8, simulated: &str) -> Result<Self> {
+        Self::with(folder, 1, machines - 1, simulated)
+    }
+
+    /// The same with so many of both kinds.
+    pub fn with(folder: &Path, control_planes: u8, workers: u8, simulated: &str) -> Result<Self> {
         let node = |number: u8| format!("  - {{name: m-{number}, ip: 10.0.10.{number}, mac: \"{}\"}}\n", mac(number));
-        let workers: String = (2..=machines).map(node).collect();
-        let nodes = format!("controlplane:\n{}workers:\n{workers}", node(1));
+        let all = |numbers: std::ops::RangeInclusive<u8>| numbers.map(node).collect::<String>();
+        let nodes = format!("controlplane:\n{}workers:\n{}", all(1..=control_planes), all(control_planes + 1..=control_planes + workers));
         let cluster = "cluster_name: bench\ntalos_version: v1.11.5\nkubernetes_version: v1.34.1\nnetwork: {gateway: 10.0.0.1, prefix: 16}\nproxmox: {node: pve1}\n";
         let site = format!("slots: {{pve: {{url: \"sim:\"}}}}\n{simulated}");
         for (name, text) in [("cluster.yaml", cluster), ("nodes.yaml", &nodes), ("site.yaml", &site)] {

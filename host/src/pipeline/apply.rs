@@ -44,12 +44,15 @@ pub async fn apply(run: &Arc<Run>, prepared: Prepared, mut stop: watch::Receiver
     let makes = |action: &Action| matches!(action.change, Change::Create | Change::Replace);
     let machines = prepared.jobs.iter().filter(|job| matches!(job.task, Task::Machine { .. }) && job.planned.actions.iter().any(makes));
     let fresh = machines.filter_map(|job| job.planned.unit.node().map(str::to_owned)).collect();
+    let mut hopes = Hopes::of(run);
+    let (alone, told) = watch::channel(false);
     let shared = Arc::new(Shared {
         run: Arc::clone(run),
         purpose: prepared.plan.purpose,
         holds: Holds::default(),
         member: Mutex::new(()),
         stop: stop.clone(),
+        alone: told,
         fresh,
     });
     run.watch.event(Event::Run { units: prepared.jobs.iter().map(|job| (job.planned.unit.clone(), job.planned.after.clone())).collect() });
@@ -108,7 +111,9 @@ pub async fn apply(run: &Arc<Run>, prepared: Prepared, mut stop: watch::Receiver
             }
             Ended::Failed(diagnostics) => {
                 run.say(&unit, Progress::Failed { diagnostics: diagnostics.clone() });
+                hopes.lost(&unit, &alone);
                 for next in schedule.failed(&unit) {
+                    hopes.lost(&next, &alone);
                     run.say(&next, Progress::Skipped { because: unit.clone() });
                     report.skipped.push((next, unit.clone()));
                 }
@@ -131,6 +136,25 @@ pub async fn apply(run: &Arc<Run>, prepared: Prepared, mut stop: watch::Receiver
     run.store.keep_timings(&run.timings.lock().unwrap_or_else(PoisonError::into_inner));
     report.elapsed = begun.elapsed();
     Ok(report)
+}
+
+/// The control planes that may still come up, while there is none.
+struct Hopes(BTreeSet<UnitId>);
+
+impl Hopes {
+    fn of(run: &Run) -> Self {
+        let cluster = run.now.get();
+        let voters = cluster.nodes.iter().filter(|node| run.votes(&node.name)).map(|node| UnitId::Os(node.name.clone()));
+        // Where the cluster is there already, somebody answers.
+        Self(if run.bootstrapped() { BTreeSet::new() } else { voters.collect() })
+    }
+
+    /// Tells who waits when the last of them is lost.
+    fn lost(&mut self, unit: &UnitId, alone: &watch::Sender<bool>) {
+        if self.0.remove(unit) && self.0.is_empty() {
+            alone.send_replace(true);
+        }
+    }
 }
 
 async fn leaving(stop: &mut watch::Receiver<Stop>) {

@@ -35,6 +35,8 @@ pub(super) struct Shared {
     /// Whoever costs the control plane a member has this, one at a time.
     pub member: Mutex<()>,
     pub stop: watch::Receiver<Stop>,
+    /// Whether every control plane that could come up in this run has failed, while there is none yet.
+    pub alone: watch::Receiver<bool>,
     /// Nodes whose machine is made in this run: nothing on it can be lost yet.
     pub fresh: BTreeSet<String>,
 }
@@ -70,6 +72,24 @@ impl Shared {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             _ = stop.wait_for(|stop| *stop > Stop::No) => {}
+        }
+    }
+
+    /// The same between two steps of a unit. What needs a control plane does not wait for one that cannot come.
+    async fn rest_of(&self, job: &Job, pause: Duration, waits_for: &str) -> Result<(), Ended> {
+        let worker = matches!((&job.task, job.planned.intent), (Task::Os { node, .. }, Intent::Present) if !self.run.votes(node));
+        if !worker {
+            self.rest(pause).await;
+            return Ok(());
+        }
+        let mut alone = self.alone.clone();
+        tokio::select! {
+            () = self.rest(pause) => Ok(()),
+            Ok(_) = alone.wait_for(|alone| *alone) => {
+                let summary = format!("{} cannot be finished without a control plane, and none came up; it was waiting for: {waits_for}", job.planned.unit);
+                let help = "mend what failed on the control planes, then apply again: it goes on where it is";
+                Err(Ended::Failed(vec![Diagnostic::error("unit/no-control-plane", summary).help(Some(help))]))
+            }
         }
     }
 
@@ -277,14 +297,14 @@ impl Shared {
                     let pause = Duration::from_millis(after_ms.into());
                     run.say(unit, Progress::Again { reason: reason.clone(), pause });
                     (waits_for, holds) = (reason, next);
-                    self.rest(pause.min(clock.left)).await;
+                    self.rest_of(job, pause.min(clock.left), &waits_for).await?;
                 }
                 Err(error) if error.is_passing() => {
                     attempt += 1;
                     let pause = run.pause(attempt - 1, error.retry_after());
                     run.say(unit, Progress::Retries { reason: error.cause.to_string(), pause, attempt: attempt + 1 });
                     waits_for = error.to_string();
-                    self.rest(pause.min(clock.left)).await;
+                    self.rest_of(job, pause.min(clock.left), &waits_for).await?;
                 }
                 Err(error) => return Err(self.failed(&error)),
             }

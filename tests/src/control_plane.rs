@@ -3,11 +3,12 @@
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use emhost_oracles::Process;
 use emhost_sim_kit::certificates::{Algorithm, Authority, Subject};
 use serde_json::Value;
 
@@ -17,17 +18,14 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// A control plane that ends with this.
 pub struct ControlPlane {
-    children: Vec<Child>,
+    children: Vec<Process>,
     folder: tempfile::TempDir,
 }
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        for child in self.children.iter_mut().rev() {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        // The server before what it talks to.
+        while self.children.pop().is_some() {}
     }
 }
 
@@ -83,7 +81,8 @@ impl ControlPlane {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path()).env("HOME", self.folder.path());
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("a file")).stderr(log);
-        self.children.push(command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display())));
+        let child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        self.children.push(Process(child));
     }
 
     fn log(&self, program: &Path) -> PathBuf {

@@ -6,10 +6,11 @@ use std::io::{BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use emhost_oracles::Process;
 use emhost_sim::{Access, Administrator, Network};
 use serde_json::Value;
 
@@ -36,18 +37,8 @@ fn secrets() -> &'static Place {
 /// An example, copied, and what runs on it.
 pub struct Example {
     place: Place,
-    running: Option<Running>,
-}
-
-/// `emhost sim run`, which ends with us.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    /// `emhost sim run`.
+    running: Option<Process>,
 }
 
 /// One request that a site answered.
@@ -147,7 +138,7 @@ impl Example {
         let mut child = self.place.command(&["sim", "run", "--json"], "").stderr(Stdio::inherit()).spawn().expect("the binary runs");
         let mut first = String::new();
         let out = child.stdout.take().expect("a pipe");
-        self.running = Some(Running(child));
+        self.running = Some(Process(child));
         BufReader::new(out).read_line(&mut first).expect("a line");
         assert!(first.contains("\"sim\""), "`emhost sim run` said: {first}");
     }

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use emhost_oracles::Process;
 use emhost_sim::{Administrator, Network};
 use emhost_tests::control_plane::ControlPlane;
 use emhost_tests::example::{Asked, Example};
@@ -35,19 +36,7 @@ struct Nodes {
     program: PathBuf,
     folder: PathBuf,
     network: Network,
-    running: BTreeMap<u64, Child>,
-}
-
-impl Drop for Nodes {
-    fn drop(&mut self) {
-        self.running.values_mut().for_each(end);
-    }
-}
-
-fn end(child: &mut Child) {
-    // It may have ended by itself.
-    let _ = child.kill();
-    let _ = child.wait();
+    running: BTreeMap<u64, Process>,
 }
 
 impl Power {
@@ -73,20 +62,14 @@ impl Nodes {
         let all = site.get("/cluster/resources?type=vm").await.unwrap();
         let on = all.as_array().unwrap().iter().filter(|vm| vm["status"] == "running");
         let on: BTreeMap<u64, String> = on.map(|vm| (vm["vmid"].as_u64().unwrap(), vm["node"].as_str().unwrap().to_owned())).collect();
-        self.running.retain(|id, child| {
-            let stays = on.contains_key(id);
-            if !stays {
-                end(child);
-            }
-            stays
-        });
+        self.running.retain(|id, _| on.contains_key(id));
         for (id, host) in on.iter().filter(|(id, _)| !self.running.contains_key(id)).collect::<Vec<_>>() {
             let config = site.get(&format!("/nodes/{host}/qemu/{id}/config")).await.unwrap();
             self.running.insert(*id, self.start(&config));
         }
     }
 
-    fn start(&self, config: &Value) -> Child {
+    fn start(&self, config: &Value) -> Process {
         let text = |key: &str| config[key].as_str().unwrap_or_default().to_owned();
         let value = |key: &str, part: &str| {
             let all = text(key);
@@ -104,7 +87,7 @@ impl Nodes {
         command.args(["-uuid", &value("smbios1", "uuid="), "-mac", &value("net0", "virtio=")]);
         command.args(["-control-planes", &dial("10.5.0.11")]).arg("-dir").arg(&folder);
         command.arg("-on-bootstrap").arg(folder.join("bootstrapped"));
-        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap()
+        Process(command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap())
     }
 }
 

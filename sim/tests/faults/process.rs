@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use emhost_sim::{Access, Plan, Site};
@@ -26,7 +26,7 @@ fn a_site_of_its_own() {
 
 /// That process, until it is dropped.
 pub struct Process {
-    child: Child,
+    child: emhost_oracles::Process,
     pub access: Access,
 }
 
@@ -36,7 +36,7 @@ impl Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--ignored", "--exact", "process::a_site_of_its_own"]).stdin(Stdio::piped()).stdout(Stdio::null());
         command.env(FOLDER, folder).env(PLAN, serde_json::to_string(plan).unwrap());
-        let mut child = command.spawn().unwrap();
+        let mut child = emhost_oracles::Process(command.spawn().unwrap());
         let started = Instant::now();
         loop {
             if let Some(access) = Access::find(folder).unwrap().filter(|access| access.pid == child.id()) {
@@ -52,12 +52,5 @@ impl Process {
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
     }
 }

@@ -4,7 +4,13 @@
 //! a test that was skipped must not look like one that passed.
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+mod process;
+mod terraform;
+
 use std::path::{Path, PathBuf};
+
+pub use process::Process;
+pub use terraform::Terraform;
 
 /// Where programs are kept, the same as in the scripts.
 pub fn folder() -> PathBuf {
@@ -26,16 +32,6 @@ pub fn file(path: &str, script: &str) -> Option<PathBuf> {
     }
     eprintln!("SKIPPED: {} is not there; `cargo xtask oracles {script}` builds it", path.display());
     None
-}
-
-/// `terraform` or `tofu`, and the settings with which it finds bpg's provider without a registry.
-pub fn terraform() -> Option<(PathBuf, String)> {
-    let provider = program("tf-v0.80.0/terraform-provider-proxmox", "terraform")?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let installed = std::env::split_paths(&path).map(|folder| folder.join("terraform")).find(|file| file.is_file());
-    let terraform = installed.or_else(|| program("tofu-v1.9.1", "terraform"))?;
-    let folder = provider.parent()?.display();
-    Some((terraform, format!("provider_installation {{\n  dev_overrides {{ \"bpg/proxmox\" = \"{folder}\" }}\n  direct {{}}\n}}\n")))
 }
 
 /// Runs a program's command on texts, each in a file of its own.

@@ -1,7 +1,6 @@
 //! terraform with bpg's provider: every kind of machine, and ten at once.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,8 +10,8 @@ use crate::site;
 
 /// A folder with a plan of terraform's, and what it is pointed at.
 struct Terraform {
-    program: PathBuf,
-    folder: tempfile::TempDir,
+    terraform: emhost_oracles::Terraform,
+    _folder: tempfile::TempDir,
     served: Served,
     api: site::Api,
     image: String,
@@ -21,25 +20,18 @@ struct Terraform {
 impl Terraform {
     /// None, and a loud word, where it is not there.
     fn new(plan: &str, served: Served) -> Option<Self> {
-        let (program, settings) = emhost_oracles::terraform()?;
         let folder = tempfile::tempdir().unwrap();
         let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/terraform");
-        std::fs::copy(plans.join(plan), folder.path().join("main.tf")).unwrap();
-        std::fs::write(folder.path().join("cli.tfrc"), settings).unwrap();
-        Some(Self { program, folder, api: served.api(), served, image: image() })
+        let plan = std::fs::read_to_string(plans.join(plan)).unwrap();
+        let terraform = emhost_oracles::Terraform::new(folder.path(), &plan).unwrap()?;
+        Some(Self { terraform, _folder: folder, api: served.api(), served, image: image() })
     }
 
     /// Whether it ended well, and what it said.
     fn say(&self, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
-        let mut command = Command::new("timeout");
-        command.arg("100").arg(&self.program).args(arguments).arg("-no-color").current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env("TF_CLI_CONFIG_FILE", self.folder.path().join("cli.tfrc")).env("TF_IN_AUTOMATION", "1").env("CHECKPOINT_DISABLE", "1");
-        // The provider keeps the VMIDs it gave out there, for all of its processes.
-        command.env("TMPDIR", self.folder.path()).env("HOME", self.folder.path());
+        let mut command = self.terraform.command(100, arguments, variables);
         command.env("TF_VAR_endpoint", format!("{}/", self.served.text("url"))).env("TF_VAR_token", self.served.text("token"));
-        command.env("TF_VAR_image_url", &self.image);
-        command.envs(variables.iter().map(|(name, value)| (format!("TF_VAR_{name}"), value)));
-        let output = command.output().unwrap();
+        let output = command.env("TF_VAR_image_url", &self.image).output().unwrap();
         let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         (output.status.code(), text)
     }

@@ -5,11 +5,12 @@ pub mod messages;
 pub mod seen;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use emhost_oracles::Process;
 use emhost_sim_kit::certificates::{Algorithm, Authority, Subject};
 
 use super::client::{Client, Identity, network};
@@ -25,16 +26,9 @@ pub struct Target {
 
 /// A node of Talos's own code; it ends with this.
 pub struct Oracle {
-    child: Child,
+    _process: Process,
     address: Ipv4Addr,
     _folder: tempfile::TempDir,
-}
-
-impl Drop for Oracle {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
 }
 
 /// The host name of every node here that is not a worker.
@@ -72,7 +66,7 @@ impl Oracle {
         }
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        Some(Self { child: command.spawn().unwrap(), address, _folder: folder })
+        Some(Self { _process: Process(command.spawn().unwrap()), address, _folder: folder })
     }
 
     pub fn address(&self) -> IpAddr {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,10 +34,9 @@ struct Emhost<'b> {
     folder: &'b Path,
 }
 
-struct Terraform<'b> {
-    program: PathBuf,
-    folder: &'b Path,
-    variables: Vec<(String, String)>,
+struct Terraform {
+    terraform: emhost_oracles::Terraform,
+    variables: Vec<(&'static str, String)>,
     at_once: &'static str,
 }
 
@@ -72,19 +71,14 @@ impl Peer for Emhost<'_> {
     }
 }
 
-impl Terraform<'_> {
+impl Terraform {
     fn run(&self, arguments: &[&str]) -> Result<Duration> {
-        let mut command = Command::new("timeout");
-        command.arg("900").arg(&self.program).args(arguments).arg("-no-color").current_dir(self.folder);
-        command.env("TF_CLI_CONFIG_FILE", self.folder.join("cli.tfrc")).env("TF_IN_AUTOMATION", "1").env("CHECKPOINT_DISABLE", "1");
-        // The provider keeps the VMIDs it gave out there, for all of its processes.
-        command.env("TMPDIR", self.folder).env("HOME", self.folder);
-        command.envs(self.variables.iter().map(|(name, value)| (format!("TF_VAR_{name}"), value)));
-        timed(command.arg(format!("-parallelism={}", self.at_once)))
+        let variables: Vec<(&str, &str)> = self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        timed(self.terraform.command(900, arguments, &variables).arg(format!("-parallelism={}", self.at_once)))
     }
 }
 
-impl Peer for Terraform<'_> {
+impl Peer for Terraform {
     fn apply(&self) -> Result<Duration> {
         self.run(&["apply", "-auto-approve"])
     }
@@ -139,7 +133,7 @@ async fn round(peer: &impl Peer, site: &Site, times: &mut Times) -> Result<BTree
 }
 
 /// Turn by turn; nothing when terraform fails at one of them.
-async fn rounds(emhost: &Emhost<'_>, terraform: &Terraform<'_>, site: &Site) -> Result<Option<(Times, Times)>> {
+async fn rounds(emhost: &Emhost<'_>, terraform: &Terraform, site: &Site) -> Result<Option<(Times, Times)>> {
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     for _ in 0..ROUNDS {
         let other = match round(terraform, site, &mut theirs).await {
@@ -161,25 +155,22 @@ async fn rounds(emhost: &Emhost<'_>, terraform: &Terraform<'_>, site: &Site) -> 
 
 /// The section of the page; none without terraform.
 pub async fn measure() -> Result<Option<String>> {
-    let Some((program, settings)) = emhost_oracles::terraform() else { return Ok(None) };
     let mut text = format!(
         "## Machines, beside terraform\n\n`emhost apply --until machines` and terraform with bpg's provider v0.80.0 make the same machines out of an image on the same simulated site, whose operations take what they take at home, {SPEED} times as fast. Medians of {ROUNDS} rounds, turn by turn.\n\n| what | | | ratio |\n|---|---|---|---|\n"
     );
     for machines in SIZES {
         let (folder, beside) = (tempfile::tempdir()?, tempfile::tempdir()?);
         let site = Site::start(folder.path(), machines, &format!("sim: {{profile: home, speed: {SPEED}}}\n"))?;
-        std::fs::write(beside.path().join("main.tf"), include_str!("machines.tf"))?;
-        std::fs::write(beside.path().join("cli.tfrc"), &settings)?;
+        let Some(terraform) = emhost_oracles::Terraform::new(beside.path(), include_str!("machines.tf"))? else { return Ok(None) };
         let access = site.api.access();
-        let variable = |name: &str, value: String| (name.to_owned(), value);
         let variables = vec![
-            variable("endpoint", format!("{}/", access.pve)),
-            variable("token", access.token.clone()),
-            variable("image_url", site.image().await?),
-            variable("machines", machines.to_string()),
+            ("endpoint", format!("{}/", access.pve)),
+            ("token", access.token.clone()),
+            ("image_url", site.image().await?),
+            ("machines", machines.to_string()),
         ];
         let emhost = Emhost { folder: folder.path() };
-        let mut terraform = Terraform { program: program.clone(), folder: beside.path(), variables, at_once: AT_ONCE[0] };
+        let mut terraform = Terraform { terraform, variables, at_once: AT_ONCE[0] };
         let mut measured = None;
         for at_once in AT_ONCE {
             terraform.at_once = at_once;

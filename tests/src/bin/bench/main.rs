@@ -118,7 +118,8 @@ fn page(old: &str, new: &[String]) -> Result<String> {
     let new = split(&new.join("\n"));
     let mut sections: Vec<String> = split(old).into_iter().filter(|old| new.iter().all(|new| title(new) != title(old))).collect();
     sections.extend(new);
-    let order = ["## Sandbox", "## Plan and apply", "## One step", "## A large cluster", "## Machines, beside terraform", "## Simulated site"];
+    let order =
+        ["## Sandbox", "## Plan and apply", "## One step", "## A large cluster", "## Machines, beside terraform", "## Simulated site"];
     sections.sort_by_key(|section| order.iter().position(|known| *known == title(section)).unwrap_or(order.len()));
     let mut page = HEAD.to_owned();
     write!(page, "{} cores, {}\n\n", std::thread::available_parallelism()?, processor())?;

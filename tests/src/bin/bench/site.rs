@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use emhost_oracles::Process;
 use emhost_sim::{Access, Administrator, Network};
 use futures::StreamExt as _;
 use futures::stream;
@@ -28,17 +29,6 @@ pub struct Report {
     after: u64,
     median: Duration,
     p99: Duration,
-}
-
-/// A process that ends with us: a benchmark that failed leaves nothing behind.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// The simulated site, run by the real binary.
@@ -107,7 +97,7 @@ impl Site {
             .spawn()
             .map(Process)?;
         let mut first = String::new();
-        BufReader::new(process.0.stdout.take().ok_or("no output")?).read_line(&mut first)?;
+        BufReader::new(process.stdout.take().ok_or("no output")?).read_line(&mut first)?;
         let running = Access::find(&folder.join(".emhost/sim/default"))?;
         let api = Administrator::new(running.ok_or_else(|| format!("`emhost sim run` said `{first}` and does not run"))?)?;
         Ok(Self { process, api })
@@ -121,7 +111,7 @@ impl Site {
 
     /// MiB that are in memory.
     fn memory(&self) -> Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id()))?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
         Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
     }

@@ -25,8 +25,11 @@ pub fn measure() -> Result<String> {
     if !ran.status.success() {
         return Err(format!("{out}{}", String::from_utf8_lossy(&ran.stderr)).into());
     }
-    let report = out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).rfind(|line| line["phases"].is_array());
-    let report = report.ok_or_else(|| format!("`apply --json` tells no phases:\n{out}"))?;
+    let report = out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).rfind(|line| line["event"] == "report");
+    let report = report
+        .map(|line| line["report"].clone())
+        .filter(|report| report["phases"].is_array())
+        .ok_or_else(|| format!("`apply --json` tells no phases:\n{out}"))?;
     let seconds = |value: &Value| value.as_f64().ok_or_else(|| format!("`{value}` is no time"));
     let mut text = format!(
         "## A large cluster\n\n`emhost apply` makes {CONTROL_PLANES} control planes and {WORKERS} workers on the embedded site, whose own work is part of it and whose operations take no time. Phases overlap: each is told from its first unit to its last.\n\n| phase | |\n|---|---|\n"

@@ -151,6 +151,22 @@ fn many_nodes_come_up_in_one_go() {
 }
 
 #[test]
+fn machines_come_up_without_a_storm_of_requests() {
+    let example = Example::new("demo");
+    let more: String = (2..=12).map(|number| format!("  - {{name: demo-wk-{number}, ip: 10.5.0.{}}}\n", 20 + number)).collect();
+    example.add("nodes.yaml", &more);
+    // The download takes three seconds.
+    example.add("site.yaml", "sim: {profile: home, speed: 5}\n");
+    let example = example.started();
+    example.emhost(&["apply", "--yes", "--until", "machines"]).ended(0);
+    assert_eq!(machines(&example).len(), 13);
+    let asked: Vec<Asked> = example.audit().into_iter().filter(|asked| asked.part == "pve").collect();
+    // Not more at once than the storage stands: none fails and begins anew.
+    assert_eq!(asked.iter().filter(|asked| asked.request.starts_with("POST") && asked.request.ends_with("/qemu")).count(), 13);
+    assert!(asked.len() < 13 * 110, "{} requests for 13 machines", asked.len());
+}
+
+#[test]
 fn a_home_cluster_among_machines_of_others() {
     let example = Example::new("home").started();
     let site = example.administrator();

@@ -14,7 +14,7 @@ use crate::work::Work;
 /// An empty CD drive.
 const EMPTY: &str = "none,media=cdrom";
 /// How often the effect of a power button is looked for: a highly available machine obeys only later.
-const LOOKS: u32 = 25;
+const LOOKS: u32 = 19;
 
 /// The next step of a machine that was made. Without a first boot it has joined, and what it booted from is to go.
 ///
@@ -69,7 +69,7 @@ pub fn adjust(work: Work<'_>, memory: &Memory, found: &Found, differences: &Diff
     if !differences.set.is_empty() || !differences.delete.is_empty() {
         let holds = of(differences.allocates.clone());
         if !memory.holds(&holds) {
-            return memory.next("waits for its turn", holds).map(Some);
+            return memory.turn(holds).map(Some);
         }
         let keys: Vec<&str> =
             differences.set.iter().map(|(key, _)| key.as_str()).chain(differences.delete.iter().map(String::as_str)).collect();
@@ -88,7 +88,7 @@ pub fn adjust(work: Work<'_>, memory: &Memory, found: &Found, differences: &Diff
     let Some(growth) = differences.grow.first() else { return Ok(None) };
     let holds = of(vec![growth.storage.clone()]);
     if !memory.holds(&holds) {
-        return memory.next("waits for its turn", holds).map(Some);
+        return memory.turn(holds).map(Some);
     }
     let what = format!("grow disk {} of VM {vmid} ({}) on {host} to {}G", growth.slot, work.wanted.node, growth.gib);
     memory.ask(&what)?;

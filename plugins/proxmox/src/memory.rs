@@ -151,12 +151,27 @@ impl Memory {
         Ok(Step::Again(Again { after_ms: 0, reason: reason.into(), state: Some(self.state()?), holds }))
     }
 
+    /// Asks for its turn, which is nothing new to wait for.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn turn(mut self, holds: Vec<String>) -> Result<Step, Failure> {
+        self.held.clone_from(&holds);
+        Ok(Step::Again(Again { after_ms: 0, reason: "waits for its turn".to_owned(), state: Some(self.state()?), holds }))
+    }
+
     /// Waits, longer each time, and holds nothing.
     ///
     /// # Errors
     /// None in practice.
     pub fn wait(mut self, reason: impl Into<String>) -> Result<Step, Failure> {
-        let after_ms = (50 << self.looks.min(5)).min(1000);
+        // A short task is noticed at once, and fifty machines that wait for a long one do not keep Proxmox busy with their questions.
+        let after_ms = match self.looks {
+            early @ 0..=4 => 50 << early,
+            5..=14 => 1000,
+            15..=24 => 2000,
+            _ => 4000,
+        };
         self.looks += 1;
         self.troubles = 0;
         self.held.clear();
@@ -216,12 +231,16 @@ mod tests {
     fn pauses_grow_and_end() {
         let mut memory = Memory::new(300, "i".to_owned(), "pve1".to_owned());
         let mut pauses = Vec::new();
-        for _ in 0..7 {
+        for _ in 0..26 {
             let Ok(Step::Again(again)) = memory.wait("waits") else { panic!("waits") };
             pauses.push(again.after_ms);
             memory = Memory::read(again.state.as_ref()).expect("reads").expect("is there");
         }
-        assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);
+        assert_eq!(pauses[..7], [50, 100, 200, 400, 800, 1000, 1000]);
+        assert_eq!((pauses[15], pauses[25], memory.looks), (2000, 4000, 26));
+        let Ok(Step::Again(again)) = memory.turn(vec!["storage:local".to_owned()]) else { panic!("goes on") };
+        let memory = Memory::read(again.state.as_ref()).expect("reads").expect("is there");
+        assert_eq!((again.after_ms, memory.looks), (0, 26), "a turn is nothing new to wait for");
     }
 
     #[test]

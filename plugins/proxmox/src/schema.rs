@@ -158,7 +158,7 @@ fn every_request_is_one_that_proxmox_takes() {
             ("/nodes/{node}/qemu/{vmid}/status/current", &[]),
             ("/nodes/{node}/qemu/{vmid}/agent/network-get-interfaces", &[]),
             ("/nodes/{node}/storage/{storage}/content", &[("content", "iso")]),
-            ("/nodes/{node}/tasks", &[("source", "active"), ("typefilter", "qmclone")]),
+            ("/nodes/{node}/tasks", &[("source", "active")]),
             ("/nodes/{node}/tasks/{upid}/status", &[]),
             ("/nodes/{node}/tasks/{upid}/log", &[("start", "0"), ("limit", "500")]),
         ] {

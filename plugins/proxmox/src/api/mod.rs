@@ -268,12 +268,12 @@ impl Api {
         lines.into_iter().skip(skipped).map(|line| line.t).collect()
     }
 
-    /// Tasks of one kind that run on a host.
+    /// Tasks that run on a host.
     ///
     /// # Errors
     /// No answer.
-    pub fn running(&self, host: &str, kind: &str) -> Answer<Vec<ListedTask>> {
-        self.get(&format!("/nodes/{}/tasks?{}", encode(host), query(&[("source", "active"), ("typefilter", kind)])))
+    pub fn running(&self, host: &str) -> Answer<Vec<ListedTask>> {
+        self.get(&format!("/nodes/{}/tasks?{}", encode(host), query(&[("source", "active")])))
     }
 }
 

@@ -71,7 +71,7 @@ fn bring(work: Work<'_>, mut memory: Memory, found: &Found, volume: &Volume, vol
     let (host, storage) = (&found.host, &work.wanted.images);
     let holds = vec![format!("storage:{storage}")];
     if !memory.holds(&holds) {
-        return memory.next("waits for its turn", holds);
+        return memory.turn(holds);
     }
     let known = match work.api.volumes(host, storage, "iso") {
         Ok(known) => known,

@@ -61,20 +61,12 @@ pub fn download(artifact: &Artifact, content: &str) -> Result<Form, Failure> {
     Ok(form)
 }
 
-/// Lets the host fetch an image that is not there, once.
+/// Lets the host fetch an image that is not there and that nobody fetches, once.
 pub fn ensure(work: Work<'_>, mut memory: Memory, artifact: &Artifact, content: &str) -> Result<Image, Failure> {
     let (host, storage) = (memory.host.clone(), &work.wanted.images);
     let volume = volume(storage, artifact, content)?;
     let look = format!("see whether image {volume} is on {host}");
     let file = file_name(artifact)?;
-    // First who is at it, then what is there: a download that ends in between is seen as what it left.
-    match work.api.running(&host, "download") {
-        Ok(running) if running.iter().any(|task| task.id.as_deref() == Some(file.as_str())) => {
-            return memory.wait(format!("waits for image {file} that is being downloaded")).map(Image::Step);
-        }
-        Ok(_) => {}
-        Err(trouble) => return Err(memory.keep(trouble.failure(&look))),
-    }
     match work.api.volumes(&host, storage, content) {
         Ok(known) if known.contains(&volume) => return Ok(Image::There { memory, volume }),
         Ok(_) => {}

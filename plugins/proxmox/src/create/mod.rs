@@ -15,7 +15,7 @@ pub use image::download;
 pub use number::{check_fixed, choose};
 pub use template::named;
 
-use crate::api::answers::Listed;
+use crate::api::answers::{Listed, ListedTask};
 use crate::api::{Api, Meaning};
 use crate::identity::{self, Claim};
 use crate::machine::Wanted;
@@ -26,6 +26,10 @@ use image::Image;
 
 /// How often a lock without a task is looked at before it counts as left behind.
 const LOOKS: u32 = 6;
+
+/// How many machines are made on one host at once. Proxmox has no queue: what waits for the lock of a storage for more than ten
+/// seconds fails, and has to begin anew.
+const AT_ONCE: usize = 3;
 
 /// There is no machine, and nothing to make one of.
 pub fn nothing_to_boot(node: &str) -> Failure {
@@ -80,8 +84,11 @@ pub fn begin(
         memory.refused = refused;
         return memory.next(format!("VM {vmid} on {} is to be made", wanted.host), holds);
     };
+    if let Some(reason) = others(work, &memory, first_boot, all)? {
+        return memory.wait(reason);
+    }
     if !memory.holds(&holds) {
-        return memory.next("waits for its turn", holds);
+        return memory.turn(holds);
     }
     let start = match &first_boot.boot.base {
         BootBase::Template(name) => return template::clone(work, memory, name, all),
@@ -93,6 +100,26 @@ pub fn begin(
         (Image::There { memory, volume }, BootBase::Installer(_)) => create(work, memory, &Start::Installer(volume), first_boot),
         (Image::There { memory, volume }, _) => create(work, memory, &Start::Image(volume), first_boot),
     }
+}
+
+/// Why it is not its turn yet: somebody fetches its image, or as many machines are being made on the host as its storages stand.
+fn others(work: Work<'_>, memory: &Memory, first_boot: &FirstBoot, all: &[Listed]) -> Result<Option<String>, Failure> {
+    let host = match &first_boot.boot.base {
+        BootBase::Template(name) => &named(all, name, &memory.host, &work.wanted.node)?.node,
+        BootBase::DiskImage(_) | BootBase::Installer(_) => &memory.host,
+    };
+    let running = match work.api.running(host) {
+        Ok(running) => running,
+        Err(trouble) => return Err(memory.clone().keep(trouble.failure(&format!("see what runs on {host}")))),
+    };
+    if let BootBase::DiskImage(artifact) | BootBase::Installer(artifact) = &first_boot.boot.base {
+        let file = image::file_name(artifact)?;
+        if running.iter().any(|task| task.kind == "download" && task.id.as_deref() == Some(file.as_str())) {
+            return Ok(Some(format!("waits for image {file} that is being downloaded")));
+        }
+    }
+    let made = running.iter().filter(|task| matches!(task.kind.as_str(), "qmcreate" | "qmclone")).count();
+    Ok((made >= AT_ONCE).then(|| format!("waits for {made} machines that are being made on {host}")))
 }
 
 fn create(work: Work<'_>, mut memory: Memory, start: &Start, first_boot: &FirstBoot) -> Result<Step, Failure> {
@@ -107,14 +134,16 @@ fn create(work: Work<'_>, mut memory: Memory, start: &Start, first_boot: &FirstB
     }
 }
 
+/// Whether a task may be making a machine. A clone's is named after its source.
+fn makes(task: &ListedTask, vmid: u32) -> bool {
+    task.kind == "qmclone" || task.kind == "qmcreate" && task.id.as_deref() == Some(vmid.to_string().as_str())
+}
+
 /// Whether a task may be making the machine that was asked for.
 fn hidden(api: &Api, memory: &Memory) -> Result<bool, Failure> {
-    let running = |kind: &str| {
-        let what = format!("see who makes VM {} on {}", memory.vmid, memory.host);
-        api.running(&memory.host, kind).map_err(|trouble| trouble.failure(&what))
-    };
-    let number = memory.vmid.to_string();
-    Ok(running("qmcreate")?.iter().any(|task| task.id.as_deref() == Some(number.as_str())) || !running("qmclone")?.is_empty())
+    let what = format!("see who makes VM {} on {}", memory.vmid, memory.host);
+    let running = api.running(&memory.host).map_err(|trouble| trouble.failure(&what))?;
+    Ok(running.iter().any(|task| makes(task, memory.vmid)))
 }
 
 /// Somebody has the number. It may be we ourselves, if an answer was lost: the next step looks.
@@ -133,13 +162,11 @@ pub fn unfinished(api: &Api, mut memory: Memory, host: &str, lock: &str) -> Resu
     if !matches!(lock, "create" | "clone") {
         return memory.wait(format!("waits for VM {vmid} on {host}, which is locked ({lock})"));
     }
-    let kind = if lock == "clone" { "qmclone" } else { "qmcreate" };
-    let running = match api.running(host, kind) {
+    let running = match api.running(host) {
         Ok(running) => running,
         Err(trouble) => return Err(memory.keep(trouble.failure(&format!("see who makes VM {vmid} on {host}")))),
     };
-    // A clone's task is named after its source.
-    let works = running.iter().any(|task| lock == "clone" || task.id.as_deref() == Some(vmid.to_string().as_str()));
+    let works = running.iter().any(|task| (task.kind == "qmclone") == (lock == "clone") && makes(task, vmid));
     if works || memory.looks < LOOKS {
         if works {
             memory.looks = memory.looks.min(LOOKS - 1);

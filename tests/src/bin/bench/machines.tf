@@ -37,10 +37,10 @@ resource "proxmox_virtual_environment_vm" "machine" {
   tags            = ["emhost"]
   boot_order      = ["scsi0"]
   cpu {
-    cores = 4
+    cores = 2
     type  = "host"
   }
-  memory { dedicated = 8192 }
+  memory { dedicated = 4096 }
   efi_disk {
     datastore_id      = "local-lvm"
     type              = "4m"

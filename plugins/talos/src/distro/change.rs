@@ -2,6 +2,7 @@
 
 use emhost_sdk::{Disruption, Failure, FieldChange};
 use emhost_talos_config::diff::{self, Change, Error};
+use emhost_talos_schema::at_once::{FEATURES, MACHINE};
 use serde_json::Value;
 
 /// What separates the configuration in force from the wanted one.
@@ -34,31 +35,6 @@ pub fn fields(changes: &[Change]) -> Vec<FieldChange> {
     };
     changes.iter().map(field).collect()
 }
-
-/// Below `/machine`: what a running node takes over (facts/talos.md §4.2).
-const MACHINE: [&str; 18] = [
-    "ca",
-    "acceptedCAs",
-    "time",
-    "certSANs",
-    "install",
-    "network",
-    "sysfs",
-    "sysctls",
-    "logging",
-    "controlPlane",
-    "kubelet",
-    "kernel",
-    "registries",
-    "pods",
-    "seccompProfiles",
-    "nodeAnnotations",
-    "nodeLabels",
-    "nodeTaints",
-];
-
-/// Below `/machine/features`: the same.
-const FEATURES: [&str; 5] = ["kubernetesTalosAPIAccess", "kubePrism", "hostDNS", "imageCache", "nodeAddressSortAlgorithm"];
 
 /// The worst that a change does to what runs on the node.
 pub fn disruption(changes: &[Change], control_plane: bool) -> Disruption {

@@ -1,5 +1,6 @@
 //! The machine configuration of a Talos node: what it is, what a version of Talos takes and refuses, and what it says.
 
+pub mod at_once;
 mod canonical;
 mod cel;
 mod diff;

@@ -1,5 +1,6 @@
 //! Which changes a running machine takes on, and which need a reboot (facts of Talos, section 4.2).
 
+use super::at_once::{FEATURES, MACHINE};
 use super::canonical::canonical;
 use super::diff::unified;
 use super::schema::MAIN;
@@ -32,31 +33,6 @@ impl Scope {
         *self == Self::AtOnce
     }
 }
-
-/// Below `machine`: what is applied at once.
-const MACHINE: [&str; 18] = [
-    "ca",
-    "acceptedCAs",
-    "time",
-    "certSANs",
-    "install",
-    "network",
-    "sysfs",
-    "sysctls",
-    "logging",
-    "controlPlane",
-    "kubelet",
-    "kernel",
-    "registries",
-    "pods",
-    "seccompProfiles",
-    "nodeAnnotations",
-    "nodeLabels",
-    "nodeTaints",
-];
-
-/// Below `machine.features`: what is applied at once, if both configurations have features at all.
-const FEATURES: [&str; 5] = ["kubernetesTalosAPIAccess", "kubePrism", "hostDNS", "imageCache", "nodeAddressSortAlgorithm"];
 
 /// How far the change from one configuration to another goes. Documents of a kind are always applied at once.
 pub fn scope(old: &Config, new: &Config, version: Version) -> Scope {

@@ -18,7 +18,7 @@ mod oracle;
 
 pub use diff::{diff, dry_run};
 pub use load::{LoadError, load};
-pub use schema::TABLES;
+pub use schema::rows;
 pub use scope::{Scope, scope};
 pub use validate::{Invalid, Mode, Running, runtime_validate, validate};
 pub use version::{NotAVersion, Version};

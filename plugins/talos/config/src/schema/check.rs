@@ -1,6 +1,8 @@
 //! Whether a document has only keys that Talos knows, with values of their type.
 
-use super::{ANYTHING, Release, Shape, Span, Table};
+use emhost_talos_schema::rows::Span;
+
+use super::{ANYTHING, Release, Shape, Table};
 use crate::patch::Problem;
 use crate::tree::{Meaning, Node};
 
@@ -13,7 +15,7 @@ pub(crate) fn check(document: &Node, release: Release) -> Result<(), Problem> {
         }
         let kind = document.text_of("kind").unwrap_or_default();
         let problem = match table.kinds.get(kind) {
-            Some((_, span)) => format!("documents of kind `{kind}` need {}", span.words()),
+            Some((_, span)) => format!("documents of kind `{kind}` need {}", needed(*span)),
             None => {
                 format!("there is no kind of document `{kind}`{}", near(kind, table.kinds.keys().copied()))
             }
@@ -90,9 +92,14 @@ fn unknown(name: &str, key: &str, release: Release) -> String {
     let table = Table::get();
     let other: Option<Span> = table.key(name, key, Release(None)).map(|known| known.span);
     match other {
-        Some(span) => format!("the key `{key}` needs {}", span.words()),
+        Some(span) => format!("the key `{key}` needs {}", needed(span)),
         None => format!("Talos knows no key `{key}` here{}", near(key, table.keys(name, release).map(|known| known.name))),
     }
+}
+
+/// Since when, or until when.
+fn needed(span: Span) -> String {
+    if span.to == u16::MAX { format!("Talos 1.{} or newer", span.from) } else { format!("Talos up to 1.{}", span.to) }
 }
 
 /// A word about the known name that looks most alike.

@@ -1,7 +1,6 @@
 //! Which keys a configuration may have and of which type, because Talos merges and compares by type.
 //!
-//! The tables are those that the simulated nodes load configurations with, and are checked there against Talos itself: a line is
-//! `key  type  versions`. A type with `*` tells absence from emptiness.
+//! The tables are those that the simulated nodes load configurations with, and are checked there against Talos itself.
 
 mod check;
 mod secret;
@@ -14,7 +13,7 @@ pub(crate) use check::check;
 pub(crate) use secret::is_secret;
 pub(crate) use zero::{NUMBERS, is_zero};
 
-use emhost_talos_schema::TABLES;
+use emhost_talos_schema::rows::{self, Kind, Row, Span};
 
 use crate::tree::Node;
 
@@ -46,15 +45,11 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    fn read(text: &'static str) -> Self {
-        let (text, named) = text.split_once(" = ").map_or((text, None), |(text, named)| (text, Some(named)));
-        let inner = |rest: &'static str| Box::new(Self::read(rest.trim_start_matches('*')));
-        if let Some(rest) = text.strip_prefix("list ") {
-            Self::List(inner(rest), named)
-        } else if let Some(rest) = text.strip_prefix("map ") {
-            Self::Map(inner(rest), named)
-        } else {
-            Self::Named(text)
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Named(name) => Self::Named(name),
+            Kind::List(elements) => Self::List(Box::new(Self::of(*elements.kind)), elements.named),
+            Kind::Map(elements) => Self::Map(Box::new(Self::of(*elements.kind)), elements.named),
         }
     }
 }
@@ -67,28 +62,6 @@ pub(crate) struct Key {
     /// Whether what is empty differs from what is absent.
     pub pointer: bool,
     span: Span,
-}
-
-/// Minor versions, both ends included.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    from: u16,
-    to: u16,
-}
-
-impl Span {
-    const ALWAYS: Self = Self { from: 0, to: u16::MAX };
-
-    fn read(text: &str) -> Self {
-        let minor = |part: &str, otherwise| part.strip_prefix("1.").and_then(|minor| minor.parse().ok()).unwrap_or(otherwise);
-        let (from, to) = text.split_once("..").unwrap_or((text, text));
-        Self { from: minor(from, 0), to: minor(to, u16::MAX) }
-    }
-
-    /// What a person should know: since when, or until when.
-    fn words(self) -> String {
-        if self.to == u16::MAX { format!("Talos 1.{} or newer", self.from) } else { format!("Talos up to 1.{}", self.to) }
-    }
 }
 
 /// The minor version of Talos that a configuration is for, or any.
@@ -128,30 +101,15 @@ impl Table {
 
     fn read() -> Self {
         let mut table = Self { structs: HashMap::new(), kinds: HashMap::new() };
-        let mut current = MAIN;
-        let lines = TABLES.iter().chain([&PEM]).flat_map(|text| text.lines()).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        for line in lines {
-            if let Some(row) = line.strip_prefix("    ") {
-                let mut columns = row.split("  ").map(str::trim).filter(|column| !column.is_empty());
-                if let (Some(name), Some(shape)) = (columns.next(), columns.next()) {
-                    let span = columns.next().map_or(Span::ALWAYS, Span::read);
-                    // All Boolean values but one are behind pointers.
-                    let bool = shape == "bool" && (current, name) != ("v1alpha1.VolumeMountConfig", "readonly");
-                    let (shape, pointer) = shape.strip_prefix('*').map_or((shape, bool), |shape| (shape, true));
-                    let key = Key { name: name.trim_end_matches('!'), shape: Shape::read(shape), pointer, span };
-                    table.structs.entry(current).or_default().push(key);
+        for row in rows::all().chain(rows::of(PEM)) {
+            match row {
+                Row::Struct { name, document } => {
+                    table.structs.entry(name).or_default();
+                    table.kinds.extend(document.map(|(kind, span)| (kind, (name, span))));
                 }
-                continue;
-            }
-            let mut words = line.split(' ');
-            current = words.next().unwrap_or(MAIN);
-            let keys = table.structs.entry(current).or_default();
-            if words.next() == Some("kind")
-                && let Some(kind) = words.next()
-            {
-                table.kinds.insert(kind, (current, words.next().map_or(Span::ALWAYS, Span::read)));
-                let text = |name| Key { name, shape: Shape::Named("text"), pointer: false, span: Span::ALWAYS };
-                keys.extend(["apiVersion", "kind"].map(text));
+                Row::Key { owner, name, kind, pointer, span, .. } => {
+                    table.structs.entry(owner).or_default().push(Key { name, shape: Shape::of(kind), pointer, span });
+                }
             }
         }
         table

@@ -1,47 +1,22 @@
 //! Which keys a configuration may have, of which kind, in which versions of Talos.
 //!
-//! The tables in `keys/` name every struct and its keys in the order Talos writes them. A line is `key  kind  versions`;
-//! the versions are left out where they are those of the struct. A key with `!` is written even if nothing is set, and a kind with `*`
-//! tells absence from emptiness. Structs carry the names that refusals repeat.
+//! The tables that say so are read in [`rows`]. Structs carry the names that refusals repeat.
 
 mod leaf;
+pub mod rows;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 pub(crate) use leaf::{Leaf, words};
 
+use self::rows::{Elements, Kind, Row, Span};
 use super::Version;
-
-/// The tables, for whoever reads them by rules of his own.
-pub const TABLES: [&str; 6] = [
-    include_str!("keys/machine.txt"),
-    include_str!("keys/machine-network.txt"),
-    include_str!("keys/cluster.txt"),
-    include_str!("keys/network.txt"),
-    include_str!("keys/volumes.txt"),
-    include_str!("keys/others.txt"),
-];
 
 /// The struct of the document that has no kind.
 pub(crate) const MAIN: &str = "v1alpha1.Config";
 
-/// Versions by their minor number, both ends included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    from: u16,
-    to: u16,
-}
-
 impl Span {
-    const ALWAYS: Self = Self { from: 0, to: u16::MAX };
-
-    fn read(text: &str) -> Self {
-        let minor = |part: &str, otherwise| part.strip_prefix("1.").and_then(|minor| minor.parse().ok()).unwrap_or(otherwise);
-        let (from, to) = text.split_once("..").unwrap_or((text, text));
-        Self { from: minor(from, 0), to: minor(to, u16::MAX) }
-    }
-
     pub(crate) fn holds(self, version: Version) -> bool {
         version.major > 1 && self.to == u16::MAX || (self.from..=self.to).contains(&version.minor)
     }
@@ -67,21 +42,13 @@ pub(crate) struct Many {
 }
 
 impl Shape {
-    fn read(text: &'static str) -> Self {
-        let (text, named) = match text.split_once(" = ") {
-            Some((text, named)) => (text, Some(named)),
-            None => (text, None),
-        };
-        let many = |rest: &'static str| {
-            let (pointer, rest) = rest.strip_prefix('*').map_or((false, rest), |rest| (true, rest));
-            Many { element: Box::new(Self::read(rest)), pointer, named }
-        };
-        if let Some(rest) = text.strip_prefix("list ") {
-            Self::List(many(rest))
-        } else if let Some(rest) = text.strip_prefix("map ") {
-            Self::Map(many(rest))
-        } else {
-            Leaf::read(text).map_or(Self::Struct(text), Self::Leaf)
+    fn of(kind: Kind) -> Self {
+        let many =
+            |elements: Elements| Many { element: Box::new(Self::of(*elements.kind)), pointer: elements.pointer, named: elements.named };
+        match kind {
+            Kind::List(elements) => Self::List(many(elements)),
+            Kind::Map(elements) => Self::Map(many(elements)),
+            Kind::Named(name) => Leaf::read(name).map_or(Self::Struct(name), Self::Leaf),
         }
     }
 
@@ -127,29 +94,15 @@ impl Table {
 
     fn read() -> Self {
         let mut table = Self { structs: HashMap::new(), kinds: HashMap::new() };
-        let mut current = MAIN;
-        let lines = TABLES.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        for line in lines {
-            if let Some(row) = line.strip_prefix("    ") {
-                let mut columns = row.split("  ").map(str::trim).filter(|column| !column.is_empty());
-                if let (Some(name), Some(shape)) = (columns.next(), columns.next()) {
-                    let span = columns.next().map_or(Span::ALWAYS, Span::read);
-                    let (name, always) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
-                    let (shape, pointer) = shape.strip_prefix('*').map_or((shape, shape == "bool"), |shape| (shape, true));
-                    table.structs.entry(current).or_default().push(Key { name, shape: Shape::read(shape), always, pointer, span });
+        for row in rows::all() {
+            match row {
+                Row::Struct { name, document } => {
+                    table.structs.entry(name).or_default();
+                    table.kinds.extend(document.map(|(kind, span)| (kind, (name, span))));
                 }
-                continue;
-            }
-            let mut words = line.split(' ');
-            current = words.next().unwrap_or(MAIN);
-            table.structs.entry(current).or_default();
-            if words.next() == Some("kind")
-                && let Some(kind) = words.next()
-            {
-                table.kinds.insert(kind, (current, words.next().map_or(Span::ALWAYS, Span::read)));
-                let text = || Shape::Leaf(Leaf::Text);
-                let keys = ["apiVersion", "kind"].map(|name| Key { name, shape: text(), always: true, pointer: false, span: Span::ALWAYS });
-                table.structs.entry(current).or_default().extend(keys);
+                Row::Key { owner, name, kind, always, pointer, span } => {
+                    table.structs.entry(owner).or_default().push(Key { name, shape: Shape::of(kind), always, pointer, span });
+                }
             }
         }
         table

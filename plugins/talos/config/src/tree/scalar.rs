@@ -1,5 +1,6 @@
-//! What a scalar means, by the rules of the YAML library that Talos uses.
+//! What a scalar means, and how a text is written so that it stays one.
 
+use emhost_talos_schema::yaml::{self, Resolved};
 use serde_json::Value;
 
 /// How a scalar is written.
@@ -43,11 +44,7 @@ impl Scalar {
     pub(crate) fn truth(&self) -> Option<bool> {
         match self.meaning() {
             Meaning::Bool(value) => Some(value),
-            Meaning::Text => match self.text.as_str() {
-                "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
-                "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
-                _ => None,
-            },
+            Meaning::Text => yaml::word(&self.text),
             _ => None,
         }
     }
@@ -87,59 +84,15 @@ fn style(text: &str) -> Style {
     if special { Style::Single } else { Style::Plain }
 }
 
-/// The meaning of an unquoted word.
+/// The meaning of an unquoted word. Dates, `.inf` and `.nan` are texts here, because JSON has no values for them.
 fn plain(text: &str) -> Meaning {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Meaning::Null,
-        "true" | "True" | "TRUE" => return Meaning::Bool(true),
-        "false" | "False" | "FALSE" => return Meaning::Bool(false),
-        _ => {}
+    match yaml::plain(text) {
+        Resolved::Null => Meaning::Null,
+        Resolved::Bool(value) => Meaning::Bool(value),
+        Resolved::Int(value) => Meaning::Int(value),
+        Resolved::Float(value) if text.contains(|character: char| character.is_ascii_digit()) => Meaning::Float(value),
+        Resolved::Float(_) | Resolved::Time | Resolved::Text => Meaning::Text,
     }
-    let first = text.bytes().next().unwrap_or(b' ');
-    if !(first.is_ascii_digit() || matches!(first, b'+' | b'-' | b'.')) {
-        return Meaning::Text;
-    }
-    let bare: String = text.chars().filter(|character| *character != '_').collect();
-    if let Some(value) = whole(&bare) {
-        return Meaning::Int(value);
-    }
-    match bare.parse() {
-        Ok(value) if is_float(&bare) => Meaning::Float(value),
-        _ => Meaning::Text,
-    }
-}
-
-/// Digits with an optional sign and a prefix for the base; a leading zero alone means octal.
-fn whole(text: &str) -> Option<i128> {
-    let (sign, digits) = match text.as_bytes().first()? {
-        b'-' => (-1, &text[1..]),
-        b'+' => (1, &text[1..]),
-        _ => (1, text),
-    };
-    let lower = digits.to_ascii_lowercase();
-    let (radix, digits) = match lower.as_bytes() {
-        [b'0', b'x', ..] => (16, &lower[2..]),
-        [b'0', b'o', ..] => (8, &lower[2..]),
-        [b'0', b'b', ..] => (2, &lower[2..]),
-        [b'0', _, ..] => (8, &lower[1..]),
-        _ => (10, lower.as_str()),
-    };
-    if !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return None;
-    }
-    u64::from_str_radix(digits, radix).ok().map(|value| sign * i128::from(value))
-}
-
-fn is_float(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (mantissa, exponent) = unsigned.find(['e', 'E']).map_or((unsigned, None), |at| (&unsigned[..at], Some(&unsigned[at + 1..])));
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let sound = match mantissa.split_once('.') {
-        Some(("", fraction)) => !fraction.is_empty() && digits(fraction),
-        Some((whole, fraction)) => digits(whole) && digits(fraction),
-        None => !mantissa.is_empty() && digits(mantissa),
-    };
-    sound && exponent.is_none_or(|part| part.strip_prefix(['-', '+']).unwrap_or(part).parse::<u64>().is_ok())
 }
 
 /// Dates are quoted: what has no type of its own would read them as times.
@@ -166,6 +119,8 @@ mod tests {
             ("1.5", Meaning::Float(1.5)),
             ("1.2.3", Meaning::Text),
             ("10.0.0.1", Meaning::Text),
+            ("2001-01-01", Meaning::Text),
+            (".inf", Meaning::Text),
             ("-", Meaning::Text),
         ] {
             assert_eq!(plain(text), meaning, "{text:?}");

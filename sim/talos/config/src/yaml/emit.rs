@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::scalar::plain;
-use super::{Content, Node, Resolved, Style};
+use super::{Content, Node, Resolved, Style, plain, word};
 
 /// The text of a tree, ending with a line break.
 pub fn emit(node: &Node) -> String {
@@ -24,11 +23,7 @@ pub fn text_style(text: &str) -> Style {
     if text.contains('\n') {
         return Style::Literal;
     }
-    let ambiguous = !matches!(plain(text), Resolved::Text)
-        || matches!(
-            text,
-            "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "<<"
-        );
+    let ambiguous = !matches!(plain(text), Resolved::Text) || word(text).is_some() || text == "<<";
     if ambiguous || is_sexagesimal(text) || text.chars().any(char::is_control) {
         return Style::Double;
     }

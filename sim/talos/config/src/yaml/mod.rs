@@ -7,7 +7,7 @@ mod scalar;
 pub(crate) use emit::key_order;
 pub use emit::{emit, text_style};
 pub use parse::{Stream, parse};
-pub use scalar::Resolved;
+pub use scalar::{Resolved, plain, word};
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +102,7 @@ impl Node {
     pub fn truth(&self) -> Option<bool> {
         match self.resolve()? {
             Resolved::Bool(value) => Some(value),
-            Resolved::Text => match self.raw()? {
-                "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
-                "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
-                _ => None,
-            },
+            Resolved::Text => word(self.raw()?),
             _ => None,
         }
     }

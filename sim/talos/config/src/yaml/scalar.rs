@@ -55,8 +55,17 @@ impl Node {
     }
 }
 
+/// A Boolean value in the words of YAML 1.1.
+pub fn word(text: &str) -> Option<bool> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
+}
+
 /// The meaning of an unquoted word.
-pub(crate) fn plain(text: &str) -> Resolved {
+pub fn plain(text: &str) -> Resolved {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Resolved::Null,
         "true" | "True" | "TRUE" => return Resolved::Bool(true),

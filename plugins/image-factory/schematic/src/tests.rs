@@ -1,3 +1,6 @@
+mod hard;
+
+use self::hard::hard;
 use super::*;
 
 fn extensions(names: &[&str]) -> Schematic {
@@ -49,36 +52,7 @@ fn empty_is_written_as_the_factory_writes_it() {
 /// What the factory's YAML library makes of strings that are hard to write down; the hash is its own.
 #[test]
 fn strings_are_quoted_as_the_factory_quotes_them() {
-    let args = [
-        "yes",
-        "123",
-        "null",
-        "~",
-        "1.5",
-        "0x10",
-        "off",
-        "2001-01-01",
-        "",
-        "a: b",
-        "x #y",
-        "- item",
-        "trailing space ",
-        "-console",
-        "ip=10.0.0.5::10.0.0.1:255.255.255.0::eth0:off",
-        "12:30",
-        "tab\there",
-        "it's",
-        "grüße",
-        "😀",
-        "a: 'b'",
-    ];
-    let meta = ["one\ntwo", "one\ntwo\n", "one\n\n", "  indented\nline", "\nfirst", "space \nbreak"];
-    let schematic = Schematic {
-        kernel_args: args.map(str::to_owned).to_vec(),
-        meta: (10..).zip(meta.map(str::to_owned)).collect(),
-        embedded: "machine:\n  type: worker\n".into(),
-        ..Schematic::default()
-    };
+    let schematic = hard();
     let text = schematic.canonical();
     assert_eq!(schematic.id(), "c4b51f7713c539dd1cd55604b3392ea4655d6d21a19553d40e7f10d25540e263", "{text}");
 }

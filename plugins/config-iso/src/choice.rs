@@ -29,12 +29,12 @@ pub(crate) fn choose(wanted: &Wanted, settings: &Settings) -> Result<Choice, Fai
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
+    use emhost_factory_client::samples::{leased, wanted};
     use emhost_sdk::types::BootBase;
 
     use emhost_sdk::Boot;
 
     use super::*;
-    use crate::volume::tests::{leased, wanted};
 
     fn boot(wanted: &Wanted, platform: Platform) -> Boot {
         choose(wanted, &Settings { platform, ..Settings::default() }).unwrap().boot

@@ -97,4 +97,4 @@ fn network(card: &Card, resolvers: &[String]) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

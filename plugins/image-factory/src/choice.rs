@@ -25,7 +25,7 @@ pub(crate) fn choose(wanted: &Wanted, settings: &Settings) -> Result<Choice, Fai
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
-    use emhost_factory_client::{Card, Static, Version};
+    use emhost_factory_client::samples;
     use emhost_sdk::types::{BootBase, ImageFormat};
 
     use emhost_sdk::Boot;
@@ -33,22 +33,11 @@ mod tests {
     use super::*;
 
     fn wanted() -> Wanted {
-        let fixed = Static { address: "10.0.10.11".parse().unwrap(), prefix: 16, gateway: "10.0.0.1".parse().unwrap() };
-        Wanted {
-            node: "dev-cp-1".into(),
-            version: Version::parse("v1.11.5").unwrap(),
-            architecture: "amd64",
-            secure_boot: false,
-            extensions: vec!["siderolabs/qemu-guest-agent".into()],
-            kernel_args: Vec::new(),
-            card: Some(Card { mac: "bc:24:11:00:00:01".into(), fixed: Some(fixed) }),
-            resolvers: vec!["1.1.1.1".into(), "8.8.8.8".into()],
-        }
+        Wanted { extensions: vec!["siderolabs/qemu-guest-agent".into()], ..samples::wanted() }
     }
 
-    /// The same on a site that gives out addresses.
     fn leased() -> Wanted {
-        Wanted { card: wanted().card.map(|card| Card { fixed: None, ..card }), ..wanted() }
+        Wanted { extensions: wanted().extensions, ..samples::leased() }
     }
 
     fn boot(wanted: &Wanted, platform: Platform) -> Boot {

@@ -34,25 +34,10 @@ pub(crate) fn choose(wanted: &Wanted, named: Option<String>, settings: &Settings
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    #![allow(clippy::unwrap_used)]
-    use emhost_factory_client::{Card, Static, Version};
+mod tests {
+    use emhost_factory_client::samples::wanted;
 
     use super::*;
-
-    pub(crate) fn wanted() -> Wanted {
-        let fixed = Static { address: "10.0.10.11".parse().unwrap(), prefix: 16, gateway: "10.0.0.1".parse().unwrap() };
-        Wanted {
-            node: "dev-cp-1".into(),
-            version: Version::parse("v1.11.5").unwrap(),
-            architecture: "amd64",
-            secure_boot: false,
-            extensions: Vec::new(),
-            kernel_args: Vec::new(),
-            card: Some(Card { mac: "bc:24:11:00:00:01".into(), fixed: Some(fixed) }),
-            resolvers: Vec::new(),
-        }
-    }
 
     #[test]
     fn a_template_is_named_by_the_inventory_or_after_its_version() {

@@ -116,12 +116,12 @@ fn described(description: &str, key: &str) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use emhost_factory_client::Settings;
+    use emhost_factory_client::samples::wanted;
     use emhost_sdk::FailureKind;
     use serde_json::json;
 
     use super::*;
     use crate::choice::choose;
-    use crate::choice::tests::wanted;
 
     fn machines() -> Vec<Machine> {
         serde_json::from_value(json!([

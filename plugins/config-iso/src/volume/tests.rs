@@ -1,28 +1,9 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 use std::process::Command;
 
-use emhost_factory_client::{Static, Version};
+use emhost_factory_client::samples::{leased, wanted};
 
 use super::*;
-
-pub(crate) fn wanted() -> Wanted {
-    let fixed = Static { address: "10.0.10.11".parse().unwrap(), prefix: 16, gateway: "10.0.0.1".parse().unwrap() };
-    Wanted {
-        node: "dev-cp-1".into(),
-        version: Version::parse("v1.11.5").unwrap(),
-        architecture: "amd64",
-        secure_boot: false,
-        extensions: Vec::new(),
-        kernel_args: Vec::new(),
-        card: Some(Card { mac: "bc:24:11:00:00:01".into(), fixed: Some(fixed) }),
-        resolvers: vec!["1.1.1.1".into(), "8.8.8.8".into()],
-    }
-}
-
-/// The same on a site that gives out addresses.
-pub(crate) fn leased() -> Wanted {
-    Wanted { card: wanted().card.map(|card| Card { fixed: None, ..card }), ..wanted() }
-}
 
 const CONFIG: &str = "machine:\n  type: worker\n  network: {interfaces: [{addresses: [10.0.10.11/16]}]}\ncluster:\n  id: x\n";
 

@@ -7,6 +7,8 @@ mod extensions;
 mod factory;
 mod image;
 mod network;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 mod settings;
 mod version;
 mod wanted;

@@ -97,23 +97,11 @@ fn check_argument(argument: &str) -> Result<(), Failure> {
 pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::network::Static;
+    use crate::samples;
 
     pub(crate) fn wanted(extensions: &[&str], kernel_args: &[&str]) -> Wanted {
         let list = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        Wanted {
-            node: "dev-cp-1".into(),
-            version: Version::parse("v1.11.5").unwrap(),
-            architecture: "amd64",
-            secure_boot: false,
-            extensions: list(extensions),
-            kernel_args: list(kernel_args),
-            card: Some(Card {
-                mac: "bc:24:11:00:00:01".into(),
-                fixed: Some(Static { address: "10.0.10.11".parse().unwrap(), prefix: 16, gateway: "10.0.0.1".parse().unwrap() }),
-            }),
-            resolvers: vec!["1.1.1.1".into()],
-        }
+        Wanted { extensions: list(extensions), kernel_args: list(kernel_args), ..samples::wanted() }
     }
 
     #[test]

@@ -11,9 +11,10 @@ use serde_json::Value;
 use crate::site::Site;
 use crate::{Pair, Result, median};
 
-const SIZES: [u8; 2] = [5, 50];
-/// How often each of them makes the machines, and how often it looks at them.
-const ROUNDS: usize = 3;
+/// How many machines, and how often each of the two makes them.
+const SIZES: [(u8, usize); 2] = [(5, 3), (50, 1)];
+/// How often it looks at them in each round.
+const LOOKS: usize = 3;
 /// How many machines terraform makes at once: the most with which no round fails count. It knows no second try, so a lock that
 /// Proxmox does not give within its ten seconds ends the run.
 const AT_ONCE: [&str; 4] = ["10", "5", "2", "1"];
@@ -124,7 +125,7 @@ struct Times {
 async fn round(peer: &impl Peer, site: &Site, times: &mut Times) -> Result<BTreeMap<String, Vec<String>>> {
     times.apply.push(peer.apply()?);
     let made = machines(site).await?;
-    for _ in 0..ROUNDS {
+    for _ in 0..LOOKS {
         times.plan.push(peer.plan()?);
     }
     peer.destroy()?;
@@ -133,9 +134,9 @@ async fn round(peer: &impl Peer, site: &Site, times: &mut Times) -> Result<BTree
 }
 
 /// Turn by turn; nothing when terraform fails at one of them.
-async fn rounds(emhost: &Emhost<'_>, terraform: &Terraform, site: &Site) -> Result<Option<(Times, Times)>> {
+async fn rounds(count: usize, emhost: &Emhost<'_>, terraform: &Terraform, site: &Site) -> Result<Option<(Times, Times)>> {
     let (mut ours, mut theirs) = (Times::default(), Times::default());
-    for _ in 0..ROUNDS {
+    for _ in 0..count {
         let other = match round(terraform, site, &mut theirs).await {
             Ok(made) => made,
             Err(error) => {
@@ -156,9 +157,9 @@ async fn rounds(emhost: &Emhost<'_>, terraform: &Terraform, site: &Site) -> Resu
 /// The section of the page; none without terraform.
 pub async fn measure() -> Result<Option<String>> {
     let mut text = format!(
-        "## Machines, beside terraform\n\n`emhost apply --until machines` and terraform with bpg's provider v0.80.0 make the same machines out of an image on the same simulated site, whose operations take what they take at home, {SPEED} times as fast. Medians of {ROUNDS} rounds, turn by turn.\n\n| what | | | ratio |\n|---|---|---|---|\n"
+        "## Machines, beside terraform\n\n`emhost apply --until machines` and terraform with bpg's provider v0.80.0 make the same machines out of an image on the same simulated site, whose operations take what they take at home, {SPEED} times as fast. Turn by turn, from nothing to all machines and back; medians where there are several rounds.\n\n| what | | | ratio |\n|---|---|---|---|\n"
     );
-    for machines in SIZES {
+    for (machines, count) in SIZES {
         let (folder, beside) = (tempfile::tempdir()?, tempfile::tempdir()?);
         let site = Site::start(folder.path(), machines, &format!("sim: {{profile: home, speed: {SPEED}}}\n"))?;
         let Some(terraform) = emhost_oracles::Terraform::new(beside.path(), include_str!("machines.tf"))? else { return Ok(None) };
@@ -174,7 +175,7 @@ pub async fn measure() -> Result<Option<String>> {
         let mut measured = None;
         for at_once in AT_ONCE {
             terraform.at_once = at_once;
-            if let Some((ours, theirs)) = rounds(&emhost, &terraform, &site).await? {
+            if let Some((ours, theirs)) = rounds(count, &emhost, &terraform, &site).await? {
                 measured = Some((at_once, ours, theirs));
                 break;
             }
@@ -183,7 +184,7 @@ pub async fn measure() -> Result<Option<String>> {
         }
         let (best, ours, theirs) = measured.ok_or("terraform makes the machines at no speed")?;
         for (what, first, second) in [("apply", theirs.apply, ours.apply), ("plan, nothing to do", theirs.plan, ours.plan)] {
-            let what = format!("{what}, {machines} machines (terraform {best} at once)");
+            let what = format!("{what}, {machines} machines (terraform {best} at once, {count} rounds)");
             let pair = Pair { what: &what, first: ("terraform", median(first)), second: ("emhost", median(second)) };
             write!(text, "{}", pair.row())?;
         }

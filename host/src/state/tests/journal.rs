@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::super::disk::Disk;
+use super::super::faults::{Faults, Stop};
 use super::super::journal::{name, read};
-use super::super::{Entry, StateError, UnitJournal};
-use super::{Folder, answer, call, fold, said};
+use super::super::{Entry, Options, StateError, Store, UnitJournal};
+use super::{Folder, answer, call, fold, said, who};
 use crate::capabilities::journal::{Change, Journal as _, Outcome};
 
 /// A run that was cut off after these records, each written on its own.
@@ -111,39 +113,36 @@ fn pages_of_one_write_may_reach_the_disk_in_any_order() {
 
 #[test]
 fn many_that_write_at_once_share_the_disk() {
-    let time = |threads: usize| {
-        let folder = Folder::new();
-        let store = folder.open().unwrap().store;
-        let begun = Instant::now();
-        let mut kept = 0;
+    const EACH: usize = 50;
+    // How many disk operations it takes, and how long: every sync is a real one.
+    let cost = |threads: usize| {
+        let (folder, faults) = (Folder::new(), Faults::new("", Stop::Kill).unwrap());
+        let disk = Disk::with(&folder, Arc::clone(&faults)).unwrap();
+        let store = Store::open_on(disk, "dev", None, who(), Options::default()).unwrap().store;
+        let (begun, before) = (Instant::now(), faults.counts().0);
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..threads)
-                .map(|thread| {
-                    let store = &store;
-                    scope.spawn(move || {
-                        let mut count = 0;
-                        while begun.elapsed() < Duration::from_millis(400) {
-                            store.append(answer(&format!("unit-{thread}"), count)).unwrap();
-                            count += 1;
-                            assert_eq!(store.unit(&format!("unit-{thread}")).unwrap().state.unwrap().data, (count - 1).to_string());
-                        }
-                        count
-                    })
-                })
-                .collect();
-            kept = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+            for thread in 0..threads {
+                let store = &store;
+                scope.spawn(move || {
+                    for count in 0..EACH {
+                        store.append(answer(&format!("unit-{thread}"), count)).unwrap();
+                        assert_eq!(store.unit(&format!("unit-{thread}")).unwrap().state.unwrap().data, count.to_string());
+                    }
+                });
+            }
         });
+        let (taken, operations) = (begun.elapsed(), faults.counts().0 - before);
         let state = store.state();
         drop(store);
         let recorded = std::fs::read_to_string(folder.journals().pop().unwrap()).unwrap();
-        assert_eq!(recorded.lines().count(), kept + 2);
+        assert_eq!(recorded.lines().count(), threads * EACH + 2);
         assert_eq!(said(&folder.open().unwrap().store.state()), said(&state));
-        kept
+        (operations, taken)
     };
-    let (one, eight) = (time(1), time(8));
-    eprintln!("appends in 0.4 s: 1 thread {one}, 8 threads {eight}");
+    let ((one, taken), (eight, _)) = (cost(1), cost(8));
+    eprintln!("disk operations for {EACH} records each: 1 thread {one} in {taken:?}, 8 threads {eight}");
     // Where a sync costs nothing, there is nothing to share.
-    assert!(one > 2000 || eight * 2 > one * 3, "1 thread {one}, 8 threads {eight}");
+    assert!(taken < Duration::from_millis(5) || eight < one * 6, "1 thread {one}, 8 threads {eight}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ for version in ${*:-v1.11.5 v1.12.1}; do
     # go-debug stops at the Go it knew: lift its build constraint in a copy.
     debug=$(awk '$1=="github.com/siderolabs/go-debug"{print $2}' go.mod)
     if [ "$debug" != v0.6.2 ] && ! grep -q oracle-go-debug go.mod; then
-        from=$(module "github.com/siderolabs/go-debug@$debug")
+        from=$(module "github.com/siderolabs/go-debug@$debug" .)
         mkdir -p hack/oracle-go-debug
         cp "$from"/*.go "$from"/go.mod hack/oracle-go-debug/
         chmod -R u+w hack/oracle-go-debug

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds `talos-oracle`: generator, validator and patcher of Talos itself in a small program. Needs Go; one to two minutes and 23 MB each.
+# Builds `talos-oracle`: generator, validator and patcher of Talos itself in a small program. Needs Go; half a minute to two minutes and 23 MB each.
 . "$(dirname "$0")/common.sh.inc"
-for version in ${*:-v1.11.5 v1.12.1}; do
+# One of each minor version: a configuration is judged by the Talos it is for.
+for version in ${*:-v1.11.5 v1.12.1 v1.8.2 v1.9.5 v1.10.6 v1.13.0}; do
     have "talos-oracle-$version" && continue
     work=$oracles/src/talos-oracle-$version
     rm -rf "$work"

@@ -1,4 +1,5 @@
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
+use std::io::Write as _;
 use std::process::Command;
 
 use emhost_factory_client::samples::{leased, wanted};
@@ -77,6 +78,11 @@ fn an_address_that_would_be_lost_with_the_volume_is_refused() {
     assert!(of(&leased(), "c0ffee", Platform::Metal, &documents(&["machine: {}\n"])).is_ok());
 }
 
+/// Not with `eprintln!`, which the test runner swallows.
+fn skipped(program: &str) {
+    writeln!(std::io::stderr(), "SKIPPED: other_programs_read_the_volume: no {program} here").unwrap();
+}
+
 /// What people use to look at a volume sees what was put there.
 #[test]
 fn other_programs_read_the_volume() {
@@ -86,7 +92,7 @@ fn other_programs_read_the_volume() {
         std::fs::write(&image, emhost_sdk::iso::volume(&medium.label, &files(&medium)).unwrap()).unwrap();
         let xorriso = Command::new("xorriso").args(["-osirrox", "on", "-indev"]).arg(&image).args(["-extract", "/"]).arg(&out).output();
         match xorriso {
-            Err(_) => eprintln!("SKIPPED: other_programs_read_the_volume: no xorriso here"),
+            Err(_) => skipped("xorriso"),
             Ok(done) => {
                 let said = String::from_utf8_lossy(&done.stderr);
                 assert!(done.status.success() && said.contains(&format!("Volume id    : '{}'", medium.label)), "{said}");
@@ -104,7 +110,7 @@ fn other_programs_read_the_volume() {
         }
         for (path, body) in files(&medium) {
             match Command::new("isoinfo").arg("-i").arg(&image).args(["-R", "-x", &format!("/{path}")]).output() {
-                Err(_) => eprintln!("SKIPPED: other_programs_read_the_volume: no isoinfo here"),
+                Err(_) => skipped("isoinfo"),
                 Ok(done) => assert_eq!(done.stdout, body, "{path}"),
             }
         }

@@ -206,7 +206,7 @@ fn one_that_only_looks_sees_whole_records_while_another_writes() {
         });
         let mut seen = 0;
         while seen < 199 {
-            let state = super::Store::read(&folder).unwrap().unwrap();
+            let state = Store::read(&folder).unwrap().unwrap();
             let now = state.units.get("a").map_or(0, |unit| unit.state.as_ref().unwrap().data.parse().unwrap());
             assert!(now >= seen, "{now} after {seen}");
             seen = now;

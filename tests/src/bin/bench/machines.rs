@@ -36,7 +36,7 @@ struct Emhost<'b> {
 }
 
 struct Terraform {
-    terraform: emhost_oracles::Terraform,
+    program: emhost_oracles::Terraform,
     variables: Vec<(&'static str, String)>,
     at_once: &'static str,
 }
@@ -75,7 +75,7 @@ impl Peer for Emhost<'_> {
 impl Terraform {
     fn run(&self, arguments: &[&str]) -> Result<Duration> {
         let variables: Vec<(&str, &str)> = self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        timed(self.terraform.command(900, arguments, &variables).arg(format!("-parallelism={}", self.at_once)))
+        timed(self.program.command(900, arguments, &variables).arg(format!("-parallelism={}", self.at_once)))
     }
 }
 
@@ -171,7 +171,7 @@ pub async fn measure() -> Result<Option<String>> {
             ("machines", machines.to_string()),
         ];
         let emhost = Emhost { folder: folder.path() };
-        let mut terraform = Terraform { terraform, variables, at_once: AT_ONCE[0] };
+        let mut terraform = Terraform { program: terraform, variables, at_once: AT_ONCE[0] };
         let mut measured = None;
         for at_once in AT_ONCE {
             terraform.at_once = at_once;

@@ -153,8 +153,9 @@ fn many_nodes_come_up_in_one_go() {
 #[test]
 fn machines_come_up_without_a_storm_of_requests() {
     let example = Example::new("demo");
-    let more: String = (2..=12).map(|number| format!("  - {{name: demo-wk-{number}, ip: 10.5.0.{}}}\n", 20 + number)).collect();
-    example.add("nodes.yaml", &more);
+    for number in 2..=12 {
+        example.add("nodes.yaml", &format!("  - {{name: demo-wk-{number}, ip: 10.5.0.{}}}\n", 20 + number));
+    }
     // The download takes three seconds.
     example.add("site.yaml", "sim: {profile: home, speed: 5}\n");
     let example = example.started();

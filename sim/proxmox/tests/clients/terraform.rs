@@ -10,7 +10,7 @@ use crate::site;
 
 /// A folder with a plan of terraform's, and what it is pointed at.
 struct Terraform {
-    terraform: emhost_oracles::Terraform,
+    program: emhost_oracles::Terraform,
     _folder: tempfile::TempDir,
     served: Served,
     api: site::Api,
@@ -24,12 +24,12 @@ impl Terraform {
         let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/terraform");
         let plan = std::fs::read_to_string(plans.join(plan)).unwrap();
         let terraform = emhost_oracles::Terraform::new(folder.path(), &plan).unwrap()?;
-        Some(Self { terraform, _folder: folder, api: served.api(), served, image: image() })
+        Some(Self { program: terraform, _folder: folder, api: served.api(), served, image: image() })
     }
 
     /// Whether it ended well, and what it said.
     fn say(&self, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
-        let mut command = self.terraform.command(100, arguments, variables);
+        let mut command = self.program.command(100, arguments, variables);
         command.env("TF_VAR_endpoint", format!("{}/", self.served.text("url"))).env("TF_VAR_token", self.served.text("token"));
         let output = command.env("TF_VAR_image_url", &self.image).output().unwrap();
         let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the programs of the system that tests look through: xorriso and isoinfo for volumes, qemu-img and sfdisk for images, skopeo for
+# Installs the programs of the system that tests look through: xorriso and isoinfo for volumes, qemu-img and sfdisk for images, skopeo and docker-registry for
 # registries, gpg for keys. Debian's packages; as root, or it says what to install.
 set -euo pipefail
-declare -A packages=([xorriso]=xorriso [isoinfo]=genisoimage [qemu-img]=qemu-utils [skopeo]=skopeo [gpg]=gnupg [openssl]=openssl [sfdisk]=fdisk)
+declare -A packages=([xorriso]=xorriso [isoinfo]=genisoimage [qemu-img]=qemu-utils [skopeo]=skopeo [gpg]=gnupg [openssl]=openssl [sfdisk]=fdisk [docker-registry]=docker-registry)
 missing=()
 for program in "${!packages[@]}"; do
     command -v "$program" >/dev/null || missing+=("${packages[$program]}")

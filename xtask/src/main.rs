@@ -3,6 +3,7 @@
 //! They install what they need beyond rustup and a C compiler, so a fresh clone needs no other step.
 
 mod fuzz;
+mod helm;
 mod oracles;
 
 use std::env;
@@ -18,8 +19,9 @@ cargo xtask COMMAND
 
   demo      bring examples/home up on the simulated site, and say what to look at next
   test      build everything and run all tests that need nothing else
-  build     build the emhost binary with its built-in plugins (--release)
+  build     build the emhost binary with its built-in plugins (--release; --helm: and with Helm in it)
   plugins   build the built-in plugins
+  helm      build Helm as a component (needs Go; --write: and expect this one)
   guests    build the guests of the tests
   oracles   build the real programs that tests run against (NAME…: only these, --minutes N: begin none after that)
   lint      formatting, clippy and rustdoc, without a warning
@@ -38,9 +40,10 @@ fn main() -> ExitCode {
     let done = match words.next() {
         Some("demo") => demo(),
         Some("test") => test(&arguments[1..]),
-        Some("build") => build(words.next() == Some("--release")),
+        Some("build") => build(&arguments[1..]),
         Some("plugins") => plugins(),
         Some("guests") => guests(),
+        Some("helm") => helm::build(&arguments[1..]),
         Some("oracles") => oracles::build(&arguments[1..]),
         Some("lint") => lint(),
         Some("deny") => deny(),
@@ -129,13 +132,23 @@ fn guests() -> Result {
     run(Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).args(arguments).envs(quick))
 }
 
-fn build(release: bool) -> Result {
-    plugins()?;
+fn build(more: &[String]) -> Result {
     let mut arguments = vec!["build", "--package", "emhost"];
-    if release {
-        arguments.push("--release");
+    let mut embed = false;
+    for word in more {
+        match word.as_str() {
+            "--release" => arguments.push("--release"),
+            "--helm" => embed = true,
+            _ => return Err("usage: cargo xtask build [--release] [--helm]".into()),
+        }
     }
-    cargo(&arguments)
+    plugins()?;
+    if !embed {
+        return cargo(&arguments);
+    }
+    helm::build(&[])?;
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(Command::new(cargo).args(arguments).env("EMHOST_BUILTIN_HELM", target().join("helm/helm.wasm.gz")))
 }
 
 /// Builds every program for tests and demo. All at once, so that dependencies are built with one set of features.

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::{Result, root};
 
 /// Cheap ones first, so that much can be tested where the time does not suffice for all.
-const ORDER: [&str; 9] = ["packages", "proxmoxer", "sops", "talos-oracle", "terraform", "oraclenode", "kubectl", "talosctl", "kubernetes"];
+const ORDER: [&str; 11] =
+    ["packages", "proxmoxer", "sops", "talos-oracle", "charts", "helm", "terraform", "oraclenode", "kubectl", "talosctl", "kubernetes"];
 
 /// Builds the named ones, or all. What cannot be built is said, and is an error after the others were tried.
 /// With `--minutes N`, none is begun after that time.

@@ -3,6 +3,7 @@
 //! What is compared is measured turn by turn, so that a busy machine slows both sides. A promise that does not hold fails the run.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to read")]
 
+mod charts;
 mod cluster;
 mod machines;
 mod pipeline;
@@ -59,7 +60,7 @@ the ratio of the two. Times depend on the machine, ratios much less.
 
 ";
 
-const PARTS: [&str; 5] = ["sandbox", "pipeline", "cluster", "machines", "site"];
+const PARTS: [&str; 6] = ["sandbox", "charts", "pipeline", "cluster", "machines", "site"];
 
 /// Measures the named parts, or all. What is not measured keeps its place on the page.
 fn measure(write: bool, parts: &[&str]) -> Result {
@@ -77,6 +78,12 @@ fn measure(write: bool, parts: &[&str]) -> Result {
         broken.extend(sandbox::broken(&sandbox));
         let rows: String = sandbox.iter().map(Pair::row).collect();
         sections.push(format!("## Sandbox\n\n| what | | | ratio |\n|---|---|---|---|\n{rows}\n"));
+    }
+    if wanted("charts")
+        && let Some((text, slow)) = runtime.block_on(charts::measure())?
+    {
+        broken.extend(slow);
+        sections.push(text);
     }
     if wanted("pipeline") {
         let pipeline = pipeline::measure(call)?;
@@ -118,8 +125,15 @@ fn page(old: &str, new: &[String]) -> Result<String> {
     let new = split(&new.join("\n"));
     let mut sections: Vec<String> = split(old).into_iter().filter(|old| new.iter().all(|new| title(new) != title(old))).collect();
     sections.extend(new);
-    let order =
-        ["## Sandbox", "## Plan and apply", "## One step", "## A large cluster", "## Machines, beside terraform", "## Simulated site"];
+    let order = [
+        "## Sandbox",
+        "## Charts",
+        "## Plan and apply",
+        "## One step",
+        "## A large cluster",
+        "## Machines, beside terraform",
+        "## Simulated site",
+    ];
     sections.sort_by_key(|section| order.iter().position(|known| *known == title(section)).unwrap_or(order.len()));
     let mut page = HEAD.to_owned();
     write!(page, "{} cores, {}\n\n", std::thread::available_parallelism()?, processor())?;

@@ -22,6 +22,8 @@ pub struct Plan {
     pub storages: Vec<StorageSpec>,
     /// Devices that can be handed through.
     pub gpus: Vec<Gpu>,
+    /// Whether the hosts have their IOMMU off, so that no device can be.
+    pub without_iommu: bool,
     /// Templates that are there from the beginning.
     pub templates: Vec<Template>,
     /// The networks that machines are plugged into.
@@ -135,6 +137,7 @@ impl Plan {
             networks: union(self.networks, newer.networks, |lan| (lan.bridge.clone(), lan.vlan)),
             pools: union(self.pools, newer.pools, String::clone),
             reservations,
+            without_iommu: newer.without_iommu,
             release: newer.release,
             profile: newer.profile,
             speed: newer.speed,

@@ -227,7 +227,7 @@ fn spec(plan: &Plan, network: Network, factory: SocketAddr, secrets: &Secrets, a
         memory: 256 << 30,
         bridges: plan.bridges.clone(),
         pci: plan.gpus.iter().filter(|gpu| gpu.host == *name).map(|gpu| gpu.pci.clone()).collect(),
-        iommu: true,
+        iommu: !plan.without_iommu,
     });
     Spec {
         release: plan.release,

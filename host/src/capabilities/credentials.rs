@@ -137,6 +137,11 @@ struct LoginData {
 }
 
 impl Login {
+    /// Who logs in.
+    pub(crate) fn user(&self) -> &str {
+        &self.username
+    }
+
     /// A ticket that is good now: the one at hand, renewed, or a new one.
     pub(crate) async fn ticket(
         &self,

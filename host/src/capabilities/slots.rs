@@ -182,6 +182,18 @@ impl Slots {
         self.bound.values().filter_map(kind).collect()
     }
 
+    /// The user who logs in at each slot with a name and a password: only one of them may do everything at Proxmox.
+    pub fn users(&self) -> Vec<(String, String)> {
+        let user = |slot: &Slot| {
+            let value = self.credential_value(&slot.name, slot.credential.as_ref()?).ok()?;
+            match Credential::parse(&value, self.renew_after).ok()? {
+                Credential::Ticket(login) => Some((slot.name.clone(), login.user().to_owned())),
+                Credential::Header(_) | Credential::Certificate => None,
+            }
+        };
+        self.bound.values().filter_map(user).collect()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Slot> {
         self.bound.get(name)
     }

@@ -10,7 +10,7 @@ use emhost::bindings::emhost::plugin::types::Attribute;
 use emhost::capabilities::Slots;
 use emhost::diagnostic::{Diagnostic, Severity};
 use emhost::pipeline::crew::Crew;
-use emhost::pipeline::looking::{Seen, look};
+use emhost::pipeline::looking::{Seen, accelerators, look};
 use emhost::pipeline::{Options, Run};
 use serde_json::json;
 
@@ -20,7 +20,7 @@ use crate::ui::Style;
 
 /// Look for everything that would be in the way of an apply
 ///
-/// Slots and credentials, rights and room at the hypervisor, versions, addresses that are taken. Changes nothing; each finding comes with its fix.
+/// Slots and credentials, GPUs, rights and room at the hypervisor, versions, addresses that are taken. Changes nothing; each finding comes with its fix.
 /// Ends with code 1 if something is in the way, and with 4 if a credential is refused.
 #[derive(clap::Args)]
 pub struct Arguments {}
@@ -95,6 +95,7 @@ pub fn run(session: &Session<'_>, _: &Arguments) -> Result<(), Failed> {
         findings.group("hypervisor", &[], &[skipped.help(Some("mend the slot, then run `emhost doctor` again"))]);
         return findings.end();
     }
+    gpus(session, &mut findings, run);
     hypervisor(session, &mut findings, run);
     if silent.is_empty() {
         versions(session, &mut findings, run);
@@ -143,6 +144,20 @@ fn slots_answer(session: &Session<'_>, findings: &mut Findings<'_>, slots: &Arc<
     silent
 }
 
+/// Whether the devices that nodes ask for are there and can be handed over.
+fn gpus(session: &Session<'_>, findings: &mut Findings<'_>, run: &Arc<Run>) {
+    let Some(said) = session.tokio.block_on(accelerators(run)) else { return };
+    let (fine, wrong) = apart(said);
+    findings.group("accelerators", &fine, &wrong);
+}
+
+/// What a plugin only notes is how things are.
+fn apart(said: Vec<Diagnostic>) -> (Vec<String>, Vec<Diagnostic>) {
+    let (fine, wrong): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        said.into_iter().partition(|said| said.severity == Severity::Note && said.help.is_none() && said.detail.is_none());
+    (fine.into_iter().map(|said| said.summary).collect(), wrong)
+}
+
 /// What the provisioner says would keep a plan from working.
 fn hypervisor(session: &Session<'_>, findings: &mut Findings<'_>, run: &Run) {
     let provisioner = &run.crew.provisioner;
@@ -159,10 +174,7 @@ fn hypervisor(session: &Session<'_>, findings: &mut Findings<'_>, run: &Run) {
         Ok(said) => said.iter().map(|said| Diagnostic::from_plugin(said, &context.redactor)).collect(),
         Err(error) => error.diagnostics(),
     };
-    // What a plugin only notes is how things are.
-    let (fine, wrong): (Vec<Diagnostic>, Vec<Diagnostic>) =
-        said.into_iter().partition(|said| said.severity == Severity::Note && said.help.is_none() && said.detail.is_none());
-    let mut fine: Vec<String> = fine.into_iter().map(|said| said.summary).collect();
+    let (mut fine, wrong) = apart(said);
     if fine.is_empty() && wrong.is_empty() {
         fine.push(format!("plugin `{}` finds nothing in the way", provisioner.name()));
     }

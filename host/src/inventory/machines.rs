@@ -272,8 +272,8 @@ fn node(machine: &Machine, cluster: &ClusterFile, patches: &BTreeMap<String, Str
     node.machine_number = keys.vmid;
     node.template = machine.template.as_ref().map(Template::to_string);
     node.placement.clone_from(&machine.host);
-    // A device is at one host and nowhere else.
-    node.placement_pinned = keys.host_pinned.unwrap_or(machine.device().is_some());
+    // A device is at one host and nowhere else; where nobody says at which, it is looked for.
+    node.placement_pinned = keys.host_pinned.unwrap_or(machine.device().is_some() && keys.host.is_some());
     node.labels = keys.labels.iter().map(|(key, value)| Attribute { key: key.clone(), value: value.clone() }).collect();
     let role = if machine.role == NodeRole::ControlPlane { "controlplane" } else { "worker" };
     node.patches = [node.name.as_str(), role, "all"].iter().filter_map(|name| patches.get(*name).cloned()).collect();

@@ -59,9 +59,9 @@ impl Options {
         }
     }
 
-    /// Whether anything is to be installed into the cluster.
+    /// Whether anything is to be installed into the cluster: what is listed, and what the network needs.
     pub fn has_addons(&self) -> bool {
-        !self.addons.is_empty()
+        !self.addons.is_empty() || self.cni == Cni::Cilium || self.vip_by == Some(VipBy::KubeVip)
     }
 
     /// Whether the cluster has a network without addons.

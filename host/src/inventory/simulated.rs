@@ -11,7 +11,7 @@ use super::model::{Cluster, Node};
 use super::options;
 use super::site::Site;
 use super::values::{self, disk_gib};
-use super::written::{ClusterFile, Pve, Reservations, SimProfile, SimStorage, SimStorageKind, SimVendor, Size};
+use super::written::{ClusterFile, Pve, Reservations, SimGpu, SimProfile, SimStorage, SimStorageKind, SimVendor, Size};
 use crate::bindings::emhost::plugin::inventory::NodeRole;
 
 const GIB: u64 = 1 << 30;
@@ -49,6 +49,7 @@ pub fn plan(cluster: &ClusterFile, machines: &[Machine], site: &Site) -> Option<
         },
         storages: storages(cluster, machines, site),
         gpus: gpus(machines, site, &first),
+        without_iommu: sim.iommu == Some(false),
         templates: templates(cluster, machines, site),
         networks: networks(cluster, machines),
         pools: cluster.proxmox.pool.iter().cloned().collect(),
@@ -138,7 +139,8 @@ fn storage(name: &str, keys: &SimStorage) -> StorageSpec {
 fn gpus(machines: &[Machine], site: &Site, first: &str) -> Vec<Gpu> {
     let mut gpus: Vec<Gpu> = Vec::new();
     let mut add = |host: String, bdf: String, vendor: SimVendor, mapping: Option<String>, group: Option<u16>| {
-        if gpus.iter().any(|gpu| gpu.host == host && gpu.pci.bdf == bdf) {
+        let missing = |gpu: &SimGpu| gpu.missing && values::pci_device(&gpu.bdf).is_some_and(|named| with_function(named) == bdf);
+        if gpus.iter().any(|gpu| gpu.host == host && gpu.pci.bdf == bdf) || site.sim.gpus.iter().any(missing) {
             return;
         }
         let group = group.map_or_else(|| 14 + i32::try_from(gpus.len()).unwrap_or_default(), i32::from);

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use super::accelerators::give;
+use super::configuration::contributed;
 use super::events::Event;
 use super::run::{Run, Turn};
 use super::unit::UnitId;
 use crate::bindings::exports::emhost::plugin::distro::Stage;
 use crate::bindings::exports::emhost::plugin::provisioner::Power;
+use crate::diagnostic::Diagnostic;
 
 /// How one node is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,6 +56,20 @@ pub struct Status {
     pub trouble: Option<String>,
     /// Every node.
     pub nodes: Vec<Seen>,
+}
+
+/// What is to be said about the accelerators that nodes ask for; nothing where none does. What nodes need for theirs is known from then
+/// on, so that the provisioner judges machines as they are to be.
+pub async fn accelerators(run: &Arc<Run>) -> Option<Vec<Diagnostic>> {
+    let given = match give(run).await {
+        Ok(given) => given?,
+        Err(problems) => return Some(problems),
+    };
+    let mut findings = given.findings.clone();
+    if let Err(problems) = contributed(run, Some(&given)).await {
+        findings.extend(problems);
+    }
+    Some(findings)
 }
 
 /// Looks at everything at once.

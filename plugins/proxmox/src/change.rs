@@ -7,6 +7,7 @@ use crate::api::{Form, Meaning, Trouble};
 use crate::find::Found;
 use crate::machine::differences::{Differences, Extent, compare};
 use crate::machine::drives;
+use crate::mappings;
 use crate::media;
 use crate::memory::Memory;
 use crate::work::Work;
@@ -31,6 +32,9 @@ pub fn step(work: Work<'_>, first_boot: Option<&FirstBoot>, mut memory: Memory, 
         }
         memory.iso = None;
     }
+    if let Some(step) = mappings::ensure(work, &memory)? {
+        return Ok(step);
+    }
     let differences = compare(work.wanted, &found.claim, &found.config, Extent::Declared { given: memory.devices })
         .map_err(|failure| memory.clone().keep(failure))?;
     if let Some(step) = adjust(work, &memory, found, &differences)? {
@@ -40,7 +44,11 @@ pub fn step(work: Work<'_>, first_boot: Option<&FirstBoot>, mut memory: Memory, 
         Err(trouble) => Err(memory.keep(trouble.failure(&format!("see whether VM {} on {} runs", found.vmid, found.host)))),
         Ok(false) => power(work, memory, found, "start", "is being started"),
         Ok(true) if differences.restart => power(work, memory, found, "reboot", "is being restarted, so that its changes count"),
-        Ok(true) => done(work, memory),
+        Ok(true) => {
+            // What it runs with now is what it was given, so what it had before is free.
+            let left = if mappings::matter(work, Some(&memory)) { mappings::tidy(work, &memory)? } else { None };
+            left.map_or_else(|| done(work, memory), Ok)
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod find;
 pub mod identity;
 mod images;
 pub mod machine;
+pub mod mappings;
 pub mod media;
 pub mod memory;
 mod observe;

@@ -10,6 +10,7 @@ use crate::create::{self, check_fixed, nothing_to_boot};
 use crate::find::{Found, Seen, find};
 use crate::machine::differences::{Extent, compare};
 use crate::machine::{Wanted, drives};
+use crate::mappings;
 use crate::media;
 use crate::memory::Memory;
 use crate::work::Work;
@@ -31,7 +32,11 @@ pub fn plan(work: Work<'_>, first_boot: Option<&FirstBoot>, intent: Intent, memo
     let (seen, all) = find(work.api, work.owner, memory)?;
     let mut proposal = Proposal::nothing();
     match (intent, seen) {
-        (Intent::Absent, Seen::Ours(found)) => proposal.actions.push(removal(&found)),
+        (Intent::Absent, Seen::Ours(found)) => {
+            let mut removal = removal(&found);
+            removal.fields.extend(mappings::look(work)?.iter().map(|change| field("/mapping", Some(json!(change.id())), None)));
+            proposal.actions.push(removal);
+        }
         (Intent::Absent, Seen::Unfinished { host, .. }) => {
             let subject = format!("virtual machine on {host} that is being made for {}", work.owner.node);
             proposal.actions.push(act(Change::Destroy, subject, Disruption::DataLoss, "its node is to go", Vec::new()));
@@ -41,6 +46,10 @@ pub fn plan(work: Work<'_>, first_boot: Option<&FirstBoot>, intent: Intent, memo
                 let left = media_of(work, &memory.host, &memory.identity)?;
                 for volume in left {
                     let subject = format!("first-boot medium {volume} of {}", work.owner.node);
+                    proposal.actions.push(act(Change::Destroy, subject, Disruption::None, "its machine is gone", Vec::new()));
+                }
+                for change in mappings::look(work)? {
+                    let subject = format!("mapping {} of {}", change.id(), work.owner.node);
                     proposal.actions.push(act(Change::Destroy, subject, Disruption::None, "its machine is gone", Vec::new()));
                 }
             }
@@ -87,6 +96,8 @@ fn creation(wanted: &Wanted, first_boot: &FirstBoot) -> Action {
     for (index, device) in wanted.devices.iter().enumerate() {
         fields.push(field(&format!("/gpus/{index}"), None, Some(json!(device))));
     }
+    // Also where a run that was cut off has made them already: what was approved stays the same.
+    fields.extend(wanted.mappings.iter().map(|mapping| field("/mapping", None, Some(json!(format!("{} ({})", mapping.id, mapping.map))))));
     let (key, from) = match &first_boot.boot.base {
         BootBase::Template(name) => ("/template", name),
         BootBase::DiskImage(artifact) => ("/image", &artifact.name),
@@ -115,6 +126,13 @@ fn update(work: Work<'_>, first_boot: Option<&FirstBoot>, found: &Found, memory:
         for volume in media_of(work, &found.host, identity)? {
             fields.push(field("/media", Some(json!(volume)), None));
         }
+    }
+    if mappings::matter(work, memory) {
+        fields.extend(mappings::look(work)?.iter().map(|change| match change {
+            mappings::Change::Make(wish) => field("/mapping", None, Some(json!(wish.id))),
+            mappings::Change::Correct(wish) => field("/mapping", Some(json!(wish.id)), Some(json!(format!("{} ({})", wish.id, wish.map)))),
+            mappings::Change::Remove(id) => field("/mapping", Some(json!(id)), None),
+        }));
     }
     let what = format!("see whether VM {} on {} runs", found.vmid, found.host);
     let running = work.api.runs(&found.host, found.vmid).map_err(|trouble| trouble.failure(&what))?;

@@ -5,6 +5,7 @@ use emhost_sdk::{Failure, Step};
 use crate::api::answers::Listed;
 use crate::find::{Found, Seen, find};
 use crate::machine::drives;
+use crate::mappings;
 use crate::memory::Memory;
 use crate::work::{Settled, Work, kept, settle};
 use crate::{change, create};
@@ -84,13 +85,16 @@ fn remove(work: Work<'_>, memory: Memory, found: &Found) -> Result<Step, Failure
     }
 }
 
-/// The machine is gone. A medium may be left that was brought for one which never came to be; and a disk that Proxmox could not delete,
-/// as long as nobody else has the number by now.
+/// The machine is gone, and the mappings that were made for its devices go with it. A medium may be left that was brought for one which
+/// never came to be; and a disk that Proxmox could not delete, as long as nobody else has the number by now.
 fn leftovers(work: Work<'_>, memory: Memory, all: &[Listed]) -> Result<Step, Failure> {
     let host = memory.host.clone();
     let media = change::media_of(work, &host, &memory.identity).map_err(|failure| memory.clone().keep(failure))?;
     if let Some(volume) = media.first() {
         return change::delete_volume(work, memory, &host, volume);
+    }
+    if let Some(step) = mappings::tidy(work, &memory)? {
+        return Ok(step);
     }
     if all.iter().any(|listed| listed.vmid == memory.vmid) {
         return Ok(Step::finished());

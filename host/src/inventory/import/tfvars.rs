@@ -188,8 +188,8 @@ impl Taken<'_> {
             vec![("cluster.yaml", text), ("nodes.yaml", nodes(&control_planes, &others)), ("site.yaml", self.site(&mut imported))];
         if !devices.is_empty() {
             imported.left.push(
-                "rights for `gpu_worker_pci_bdfs`: Proxmox VE lets no API token pass a PCI device by its address; give `pve_token` as \
-                 `{username, password}` of root@pam, or make resource mappings and name them in nodes.yaml"
+                "rights for `gpu_worker_pci_bdfs`: Proxmox VE lets no API token pass a PCI device by its address, so emhost uses or makes \
+                 a resource mapping for each; `emhost doctor` says whether the token may"
                     .to_owned(),
             );
         }
@@ -396,7 +396,7 @@ ssh_public_key = "ssh-ed25519 AAAA"
           pve: {url: "https://pve.example.com:8006", credential: pve_token}
         "#);
         insta::assert_snapshot!(imported.left.join("\n"), @r"
-        rights for `gpu_worker_pci_bdfs`: Proxmox VE lets no API token pass a PCI device by its address; give `pve_token` as `{username, password}` of root@pam, or make resource mappings and name them in nodes.yaml
+        rights for `gpu_worker_pci_bdfs`: Proxmox VE lets no API token pass a PCI device by its address, so emhost uses or makes a resource mapping for each; `emhost doctor` says whether the token may
         `ssh_public_key` (line 17): there is nothing like it in an inventory
         ");
         insta::assert_snapshot!(imported.assumed.join("\n"), @r"

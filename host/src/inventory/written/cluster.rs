@@ -320,8 +320,15 @@ pub struct AddonKeys {
     /// The chart's values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Value>,
-    /// A file or a folder with manifests, in the cluster's folder.
+    /// A file or a folder with manifests, in the cluster's folder, or an address that begins with `https://`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word")]
     pub manifests: Option<String>,
+    /// The namespace of a chart that emhost does not know; the addon's name where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "label")]
+    pub namespace: Option<String>,
+    /// Whether pods in that namespace may use paths, ports and devices of their node.
+    #[serde(skip_serializing_if = "is_default")]
+    pub privileged: bool,
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cluster::{Addon, ClusterFile, Cni, VipBy};
 pub use nodes::{GpuKeys, NodeKeys, NodesFile};
-pub use sim::{Pve, Reservations, SimKeys, SimProfile, SimStorage, SimStorageKind, SimVendor};
+pub use sim::{Pve, Reservations, SimGpu, SimKeys, SimProfile, SimStorage, SimStorageKind, SimVendor};
 
 use super::formats;
 

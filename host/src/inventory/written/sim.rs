@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{Size, device, release, size, word, word_list};
+use super::{Size, device, is_default, release, size, word, word_list};
 use crate::inventory::formats;
 
 fn reservations(_: &mut SchemaGenerator) -> Schema {
@@ -29,6 +29,9 @@ pub struct SimKeys {
     /// The storages by name, beside those that the inventory names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub storages: BTreeMap<String, SimStorage>,
+    /// Whether the hosts have their IOMMU on, as they have where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iommu: Option<bool>,
     /// Devices that can be handed through, beside those that the inventory names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<SimGpu>,
@@ -148,6 +151,9 @@ pub struct SimGpu {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1000))]
     pub group: Option<u16>,
+    /// Whether it is not there, although the inventory names it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub missing: bool,
 }
 
 /// Who made a device.

@@ -100,16 +100,20 @@ impl Api {
         Self::read(answer)?.ok_or_else(nothing)
     }
 
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Answer<T> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Answer<T> {
         Self::whole(self.client.get(path))
     }
 
-    fn post<T: DeserializeOwned>(&self, path: &str, form: &Form) -> Answer<Option<T>> {
+    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, form: &Form) -> Answer<Option<T>> {
         Self::read(self.client.post(path, Body::form(form)))
     }
 
-    fn put<T: DeserializeOwned>(&self, path: &str, form: &Form) -> Answer<Option<T>> {
+    pub(crate) fn put<T: DeserializeOwned>(&self, path: &str, form: &Form) -> Answer<Option<T>> {
         Self::read(self.client.put(path, Body::form(form)))
+    }
+
+    pub(crate) fn delete<T: DeserializeOwned>(&self, path: &str) -> Answer<Option<T>> {
+        Self::read(self.client.delete(path))
     }
 
     // ---- machines -----------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-//! The machines that the inventory wants: what each starts from, and whether it has a number, a template and a device to get.
+//! The machines that the inventory wants: what each starts from, and whether it has a number and a template to get. Devices are
+//! judged by the plugin that gives them out.
 
 use std::collections::BTreeMap;
 
@@ -32,12 +33,6 @@ pub struct Planned {
     pub base: Base,
     /// Whether it is there already.
     pub made: bool,
-    /// Mapped devices that it gets.
-    pub mappings: Vec<String>,
-    /// A device that is not mapped.
-    pub raw: Option<String>,
-    /// Whether the credential is a token.
-    pub by_token: bool,
 }
 
 fn text(values: &BTreeMap<String, Value>, key: &str) -> Option<String> {
@@ -48,7 +43,6 @@ fn text(values: &BTreeMap<String, Value>, key: &str) -> Option<String> {
 pub fn planned(site: Site<'_>) -> (Vec<Planned>, Vec<Diagnostic>) {
     let cluster = site.cluster;
     let of_cluster = values(cluster.attributes());
-    let by_token = text(&of_cluster, "slot.pve.credential").as_deref() == Some("token");
     let (mut all, mut wrong) = (Vec::new(), Vec::new());
     for node in cluster.nodes() {
         let wanted = match Wanted::of(Unit { operation: site.operation, cluster, node: &node }) {
@@ -65,15 +59,12 @@ pub fn planned(site: Site<'_>) -> (Vec<Planned>, Vec<Diagnostic>) {
             Some("template") => Base::Template(node.template().unwrap_or_else(|| format!("talos-{}-base", cluster.os_version()))),
             Some(_) => Base::Unknown,
         };
-        let selectors: Vec<String> = node.gpus().into_iter().map(|gpu| gpu.selector).collect();
-        let mappings = selectors.iter().filter_map(|selector| selector.strip_prefix("mapping:")).map(str::to_owned).collect();
-        let raw = selectors.into_iter().find(|selector| !selector.starts_with("mapping:") && !selector.contains('='));
-        all.push(Planned { wanted, base, made: false, mappings, raw, by_token });
+        all.push(Planned { wanted, base, made: false });
     }
     (all, wrong)
 }
 
-/// Numbers, templates, pools and devices of the machines that are to be made.
+/// Numbers, templates and pools of the machines that are to be made.
 pub fn judge(planned: &[Planned], survey: &Survey) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let missing: Vec<&Planned> = planned.iter().filter(|one| !one.made).collect();
@@ -81,11 +72,6 @@ pub fn judge(planned: &[Planned], survey: &Survey) -> Vec<Diagnostic> {
         found.extend(first(check_fixed(&one.wanted, &survey.machines, &[])));
         if let Base::Template(name) = &one.base {
             found.extend(first(named(&survey.machines, name, &one.wanted.host, &one.wanted.node).map(drop)));
-        }
-        if let Some(device) = one.raw.as_ref().filter(|_| one.by_token) {
-            let summary = format!("{} gets device {device} of {}, which Proxmox refuses to every token", one.wanted.node, one.wanted.host);
-            let help = "make a mapping for the device (Datacenter, Resource Mappings) and write `gpu: {mapping: NAME}`, or bind slot `pve` with the password of root@pam";
-            found.push(Diagnostic::error("proxmox/raw-device", summary).pointer("/gpu").help(help));
         }
     }
     found.extend(numbers(&missing, survey));

@@ -99,9 +99,6 @@ pub fn needs(planned: &[Planned], survey: &Survey) -> Vec<Need> {
             let path = card.vlan.map_or_else(|| format!("{zone}/{}", card.bridge), |vlan| format!("{zone}/{}/{vlan}", card.bridge));
             all.push(Need { given: zone.to_owned(), ..on(path, Role::Network, &["SDN.Use"], format!("bridge {}", card.bridge)) });
         }
-        for mapping in &one.mappings {
-            all.push(on(format!("/mapping/pci/{mapping}"), Role::Devices, &["Mapping.Use"], format!("device {mapping}")));
-        }
         let path = format!("/nodes/{}", wanted.host);
         let audit = on(path, Role::Hosts, &["Sys.Audit"], format!("seeing how much memory {} has left", wanted.host));
         all.push(Need { optional: true, ..audit });

@@ -13,8 +13,6 @@ pub enum Role {
     Hosts,
     /// For bridges.
     Network,
-    /// For mapped devices.
-    Devices,
 }
 
 impl Role {
@@ -26,7 +24,6 @@ impl Role {
             Self::Images => "EmhostImages",
             Self::Hosts => "EmhostHosts",
             Self::Network => "EmhostNetwork",
-            Self::Devices => "EmhostDevices",
         }
     }
 
@@ -52,7 +49,6 @@ impl Role {
             Self::Images => &["Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"],
             Self::Hosts => &["Sys.AccessNetwork", "Sys.Audit"],
             Self::Network => &["SDN.Use"],
-            Self::Devices => &["Mapping.Use"],
         }
     }
 
@@ -110,6 +106,5 @@ mod tests {
     fn the_documentation_says_the_same() {
         let page = include_str!("../../../../docs/proxmox.md");
         assert!(page.contains(SETUP), "docs/proxmox.md does not have the lines of `SETUP` as they are:\n{SETUP}");
-        assert!(page.contains(&Role::Devices.made_by()), "docs/proxmox.md says nothing of mapped devices");
     }
 }

@@ -6,7 +6,6 @@ use emhost_sdk::types::Severity;
 
 use super::machines::{Base, Planned};
 use super::rights::needs;
-use super::roles::Role;
 use super::survey::Survey;
 use super::*;
 use crate::api::answers::Listed;
@@ -17,7 +16,7 @@ use crate::machine::samples::wanted;
 const GIB: u64 = 1 << 30;
 
 fn planned() -> Planned {
-    Planned { wanted: wanted(), base: Base::Image, made: false, mappings: Vec::new(), raw: None, by_token: true }
+    Planned { wanted: wanted(), base: Base::Image, made: false }
 }
 
 fn storage(name: &str, kind: &str, content: &str) -> Storage {
@@ -86,7 +85,7 @@ fn every_right_that_is_needed_is_missed() {
     let pool = Wanted { pool: Some("dev".to_owned()), cards: vec![vlan], agent: true, ..wanted() };
     let cases = [
         planned(),
-        Planned { wanted: pool, base: Base::Installer, mappings: vec!["gpu0".to_owned()], ..planned() },
+        Planned { wanted: pool, base: Base::Installer, ..planned() },
         Planned { base: Base::Template("base".to_owned()), ..planned() },
     ];
     let mut seen = 0;
@@ -135,13 +134,12 @@ fn good_rights(planned: &[Planned], survey: &Survey) -> std::collections::BTreeM
 
 #[test]
 fn what_the_roles_give_is_all_that_is_needed_without_an_agent() {
-    let case = Planned { mappings: vec!["gpu0".to_owned()], base: Base::Installer, ..planned() };
+    let case = Planned { base: Base::Installer, ..planned() };
     for need in needs(&[case, planned()], &Survey::default()) {
         for privilege in need.privileges {
             assert!(need.role.privileges().contains(&privilege), "{} does not have {privilege}", need.role.name());
         }
     }
-    assert_eq!(Role::Devices.privileges(), ["Mapping.Use"]);
 }
 
 #[test]
@@ -228,7 +226,7 @@ fn hosts_without_room() {
 }
 
 #[test]
-fn numbers_templates_pools_and_devices() {
+fn numbers_templates_and_pools() {
     let narrow = |turn| Planned { wanted: Wanted { numbers: (300, 301), turn, ..wanted() }, ..planned() };
     let three = [narrow(0), narrow(1), narrow(2)];
     finds(&three, &good(&three), "error proxmox/numbers: of the numbers 300 to 301, 2 are free, and 3 machines are to get one");
@@ -248,10 +246,6 @@ fn numbers_templates_pools_and_devices() {
     let mut poolless = good(&pooled);
     poolless.pools.insert("dev".to_owned(), Some(false));
     finds(&pooled, &poolless, "error proxmox/pool: there is no pool `dev`");
-    let raw = [Planned { raw: Some("0000:01:00.0".to_owned()), ..planned() }];
-    finds(&raw, &good(&raw), "error proxmox/raw-device: dev-cp-1 gets device 0000:01:00.0 of pve1, which Proxmox refuses to every token");
-    let by_password = [Planned { by_token: false, ..raw[0].clone() }];
-    assert_eq!(found(&by_password, &good(&by_password)), Vec::<String>::new());
 }
 
 #[test]

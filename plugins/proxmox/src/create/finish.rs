@@ -9,6 +9,7 @@ use crate::change;
 use crate::find::Found;
 use crate::machine::differences::{Extent, compare};
 use crate::machine::drives;
+use crate::mappings;
 use crate::media::{self, Volume};
 use crate::memory::Memory;
 use crate::work::Work;
@@ -31,6 +32,9 @@ pub fn finish(work: Work<'_>, first_boot: Option<&FirstBoot>, mut memory: Memory
         memory.made = true;
         return change::step(work, None, memory, found);
     };
+    if let Some(step) = mappings::ensure(work, &memory)? {
+        return Ok(step);
+    }
     if let BootBase::Installer(artifact) = &first_boot.boot.base {
         memory.iso = Some(image::volume(&work.wanted.images, artifact, "iso")?);
     }

@@ -20,6 +20,7 @@ use crate::api::{Api, Meaning};
 use crate::identity::{self, Claim};
 use crate::machine::Wanted;
 use crate::machine::parameters::{self, Start};
+use crate::mappings;
 use crate::memory::Memory;
 use crate::work::Work;
 use image::Image;
@@ -84,6 +85,9 @@ pub fn begin(
         memory.refused = refused;
         return memory.next(format!("VM {vmid} on {} is to be made", wanted.host), holds);
     };
+    if let Some(step) = mappings::ensure(work, &memory)? {
+        return Ok(step);
+    }
     if let Some(reason) = others(work, &memory, first_boot, all)? {
         return memory.wait(reason);
     }

@@ -42,6 +42,7 @@ pub fn wanted() -> Wanted {
             gateway: Some("10.0.0.1".to_owned()),
         }],
         devices: Vec::new(),
+        mappings: Vec::new(),
         more: Vec::new(),
         images: "local".to_owned(),
         resolvers: vec!["1.1.1.1".to_owned(), "8.8.8.8".to_owned()],

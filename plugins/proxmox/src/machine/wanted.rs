@@ -6,6 +6,7 @@ use emhost_sdk::types::{Attribute, Passthrough};
 use emhost_sdk::{Failure, Unit};
 use serde_json::Value;
 
+use crate::mappings::Wish;
 use crate::placement;
 use crate::property::Properties;
 
@@ -98,6 +99,8 @@ pub struct Wanted {
     pub cards: Vec<Card>,
     /// Devices of the host that it gets, as property strings.
     pub devices: Vec<String>,
+    /// Mappings of those devices that are to be made for it.
+    pub mappings: Vec<Wish>,
     /// Further options that contributions ask for.
     pub more: Vec<(String, String)>,
     /// The storage of images and media.
@@ -165,6 +168,7 @@ impl Wanted {
             disks: system.into_iter().chain(others).map(disk).collect(),
             cards: node.cards().into_iter().map(card).collect(),
             devices: Vec::new(),
+            mappings: contribution.devices.iter().filter_map(mapping).collect(),
             more: Vec::new(),
             images: word("proxmox.iso_datastore", "local"),
             resolvers: cluster.resolvers(),
@@ -212,6 +216,7 @@ impl Wanted {
             disks: Vec::new(),
             cards: Vec::new(),
             devices: Vec::new(),
+            mappings: Vec::new(),
             more: Vec::new(),
             images: text(&of_cluster, "proxmox.iso_datastore").unwrap_or("local").to_owned(),
             resolvers: Vec::new(),
@@ -242,7 +247,7 @@ impl Wanted {
 
     /// A device as Proxmox writes it.
     fn device(&self, device: &Passthrough, by_token: bool) -> Result<String, Failure> {
-        let attribute = |key: &str| device.attributes.iter().find(|one| one.key == key).map(|one| one.value.trim_matches('"'));
+        let attribute = |key: &str| attribute(device, key);
         let mapping = attribute("mapping").or_else(|| device.address.strip_prefix("mapping:"));
         let mut properties = Properties::parse("", "host");
         match mapping {
@@ -281,6 +286,16 @@ impl Wanted {
     pub fn system(&self) -> Option<&Disk> {
         self.disks.first()
     }
+}
+
+fn attribute<'a>(device: &'a Passthrough, key: &str) -> Option<&'a str> {
+    device.attributes.iter().find(|one| one.key == key).map(|one| one.value.trim_matches('"'))
+}
+
+/// The mapping that a device needs and that nobody made.
+fn mapping(device: &Passthrough) -> Option<Wish> {
+    let (id, map) = (attribute(device, "mapping")?, attribute(device, "mapping.map")?);
+    Some(Wish { id: id.to_owned(), map: map.to_owned() })
 }
 
 fn card(card: emhost_sdk::inventory::InterfaceCard) -> Card {

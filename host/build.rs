@@ -1,4 +1,4 @@
-//! Embeds the built-in plugins that `cargo xtask` compiled beforehand.
+//! Embeds the built-in plugins that `cargo xtask` compiled beforehand, and Helm's component where it was asked for.
 //!
 //! Cargo cannot build for a second target from inside a build, so the components are found, not
 //! made: without them the binary still builds, and says at run time how to get them.
@@ -21,6 +21,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let code = format!("/// Every built-in plugin: its name and its component.\nstatic BUILTIN: &[(&str, &[u8])] = &[\n{entries}];\n");
-    fs::write(PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?).join("builtin.rs"), code)?;
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
+    fs::write(out.join("builtin.rs"), code)?;
+    println!("cargo::rerun-if-env-changed=EMHOST_BUILTIN_HELM");
+    let helm = match env::var("EMHOST_BUILTIN_HELM") {
+        Ok(file) => {
+            println!("cargo::rerun-if-changed={file}");
+            format!("Some(include_bytes!({file:?}))")
+        }
+        Err(_) => "None".to_owned(),
+    };
+    fs::write(
+        out.join("helm.rs"),
+        format!("/// Helm's component, packed by gzip, where it was built in.\nstatic HELM: Option<&[u8]> = {helm};\n"),
+    )?;
     Ok(())
 }

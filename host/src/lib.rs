@@ -8,6 +8,7 @@
 pub mod access;
 pub mod bindings;
 pub mod capabilities;
+pub mod charts;
 pub mod diagnostic;
 pub mod inventory;
 pub mod keys;

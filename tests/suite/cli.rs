@@ -140,7 +140,7 @@ fn every_bad_input_says_what_to_do() {
     let place = Place::new();
     std::fs::write(place.path().join("text.wasm"), "hello").expect("a file");
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["plugin", "inspect", "nop"], 3, "there are: config-iso, image-factory, noop, proxmox, talos, template"),
+        (&["plugin", "inspect", "nop"], 3, "config-iso, gpu, image-factory, noop, proxmox, talos, template"),
         (&["plugin", "inspect", "demo.wasm"], 3, "write ./demo.wasm"),
         (&["plugin", "inspect", "./none.wasm"], 3, "cannot read plugin ./none.wasm: No such file"),
         (&["plugin", "inspect", "./text.wasm"], 3, "./text.wasm: is not a WebAssembly component"),

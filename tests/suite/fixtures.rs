@@ -627,6 +627,9 @@ async fn the_same_inputs_give_the_same_bytes_and_the_token_stays_hidden() {
     assert!(!crew.configurator.context.redactor.text(&format!("see {token}")).contains(token));
     let images: BTreeSet<&str> = one.iter().map(|all| all.0.id.as_str()).collect();
     assert_eq!(images.len(), 2, "workers boot with another kernel argument");
+    let nothing = crew.addon.plugin.render_addon(&crew.addon.context).await.expect("renders");
+    assert!(nothing.is_empty());
+    crew.addon.context.settings = json!({"stages": [{"name": "one", "objects": [{"kind": "ConfigMap", "metadata": {"name": "a"}}]}]});
     let stages = crew.addon.plugin.render_addon(&crew.addon.context).await.expect("renders");
     assert!(stages[0].manifests[0].body.contains("ConfigMap"));
     let versions = crew.boot.plugin.versions(&crew.boot.context).await.expect("versions");

@@ -1,12 +1,14 @@
 //! The integration tests: what plugins can and cannot do, through the real sandbox and binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
+mod addons;
 mod apply;
 mod apply_faults;
 mod apply_killed;
 mod archives;
 mod boot_sources;
 mod cache;
+mod charts;
 mod cli;
 mod commands;
 mod configurator;
@@ -14,6 +16,7 @@ mod crash;
 mod docs;
 mod doctor;
 mod fixtures;
+mod gpu;
 mod hostile;
 mod hostile_answers;
 mod hostile_bytes;

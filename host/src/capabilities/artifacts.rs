@@ -129,34 +129,87 @@ impl Slots {
         Ok(Read { digest: format!("sha256:{}", crate::plugins::hex(&hash.finalize())), size })
     }
 
+    /// Reads a text that a slot leads to, or that somebody serves over HTTPS, without a credential.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    pub async fn read_text(&self, url: &str, largest: usize) -> Result<Vec<u8>, Unread> {
+        let shown = one_line(url, 200);
+        let fail = |why: &str| {
+            Unread::new(format!("reading {shown}: {why}"), "name a file of the cluster's folder, or an address that begins with https://")
+        };
+        let parsed = Url::parse(url).map_err(|error| fail(&format!("it is no URL: {error}")))?;
+        let (address, client, slot) = if parsed.host_str().is_some_and(|host| host.ends_with(DOMAIN)) {
+            let located = self.locate(url).map_err(|why| fail(&why))?;
+            (located.url, self.reader(&located.slot).map_err(|why| fail(&why))?, located.slot)
+        } else {
+            let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']);
+            if parsed.scheme() != "https" || !parsed.username().is_empty() || parsed.password().is_some() {
+                return Err(fail("only https:// without a user is read"));
+            }
+            if let Some(why) = host.parse().ok().and_then(forbidden) {
+                return Err(fail(&format!("it leads to {why}")));
+            }
+            let tls = tls::client(&tls::Trust::System, None).map_err(|error| fail(&error.to_string()))?;
+            (url.to_owned(), follower(tls, true).map_err(|why| fail(&why))?, String::new())
+        };
+        let trouble = |error: reqwest::Error| {
+            let passing = !error.is_redirect();
+            let (why, help) = tls::diagnose(&error.without_url()).explain(&slot);
+            Unread { summary: format!("reading {shown}: {why}"), help, passing }
+        };
+        let response = client.get(address).send().await.map_err(trouble)?;
+        let status = response.status();
+        if !status.is_success() {
+            let said = beginning_of(response).await;
+            return Err(Unread { help: Some("check the address".to_owned()), ..refused(&format!("reading {shown}"), status, &said) });
+        }
+        let (announced, mut bytes) = (response.content_length(), Vec::new());
+        let mut body = response.bytes_stream();
+        while let Some(chunk) = body.next().await {
+            bytes.extend_from_slice(&chunk.map_err(trouble)?);
+            if bytes.len() > largest {
+                return Err(fail(&format!("it is larger than {} MiB", largest >> 20)));
+            }
+        }
+        if announced.is_some_and(|announced| announced != bytes.len() as u64) {
+            let summary = format!("reading {shown}: it ended after {} bytes", bytes.len());
+            return Err(Unread { summary, help: None, passing: true });
+        }
+        Ok(bytes)
+    }
+
     /// A client that follows where servers of images send it, as the hypervisor's does, and shows no credential to anybody.
     fn reader(&self, slot: &str) -> Result<reqwest::Client, String> {
         let slot = self.get(slot).ok_or("the slot is not bound")?;
         let tls = tls::client(&slot.trust, None).map_err(|error| error.to_string())?;
-        let secure = matches!(&slot.target, Target::Url(base) if base.scheme() == "https");
-        let follow = reqwest::redirect::Policy::custom(move |attempt| {
-            if attempt.previous().len() > REDIRECTS {
-                return attempt.error("it is sent on and on");
-            }
-            let host = attempt.url().host_str().unwrap_or_default().trim_matches(['[', ']']);
-            let same = attempt.previous().first().is_some_and(|first| first.host_str() == attempt.url().host_str());
-            let inward = host.parse().is_ok_and(|address| forbidden(address).is_some());
-            if (secure && attempt.url().scheme() != "https") || (inward && !same) {
-                return attempt.error("it is sent on to where nothing may be read");
-            }
-            attempt.follow()
-        });
-        reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(follow)
-            .no_proxy()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(SILENCE)
-            .http1_only()
-            .dns_resolver(std::sync::Arc::new(CheckedResolver))
-            .build()
-            .map_err(|error| error.to_string())
+        follower(tls, matches!(&slot.target, Target::Url(base) if base.scheme() == "https"))
     }
+}
+
+pub(crate) fn follower(tls: rustls::ClientConfig, secure: bool) -> Result<reqwest::Client, String> {
+    let follow = reqwest::redirect::Policy::custom(move |attempt| {
+        if attempt.previous().len() > REDIRECTS {
+            return attempt.error("it is sent on and on");
+        }
+        let host = attempt.url().host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let same = attempt.previous().first().is_some_and(|first| first.host_str() == attempt.url().host_str());
+        let inward = host.parse().is_ok_and(|address| forbidden(address).is_some());
+        if (secure && attempt.url().scheme() != "https") || (inward && !same) {
+            return attempt.error("it is sent on to where nothing may be read");
+        }
+        attempt.follow()
+    });
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(follow)
+        .no_proxy()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(SILENCE)
+        .http1_only()
+        .dns_resolver(std::sync::Arc::new(CheckedResolver))
+        .build()
+        .map_err(|error| error.to_string())
 }
 
 /// What a server that gave no image says instead, cut short.

@@ -19,8 +19,9 @@ pub(crate) mod secrets;
 pub(crate) mod slots;
 mod tls;
 
-/// What the host's own client of Kubernetes shares with slots.
+/// What the host's own clients, of Kubernetes and of charts, share with slots.
 pub(crate) mod trust {
+    pub(crate) use super::artifacts::follower;
     pub(crate) use super::credentials::certificate;
     pub(crate) use super::slots::join;
     pub(crate) use super::tls::{Trust, client, reason};

@@ -302,7 +302,9 @@ impl Grant {
         match self {
             Self::Http(_) => matches!(role, Role::BootSource | Role::Gpu | Role::Provisioner | Role::Distro | Role::DistroBackup),
             Self::Grpc(_) | Self::GrpcRead(..) | Self::Sign(_) => matches!(role, Role::Distro | Role::DistroBackup),
-            Self::Secret(_) | Self::Reveal(_) => matches!(role, Role::Configurator | Role::Distro | Role::DistroBackup),
+            // An addon names secrets in what it renders; the host puts the values in, and it never sees one.
+            Self::Secret(_) => matches!(role, Role::Configurator | Role::Distro | Role::DistroBackup | Role::Addon),
+            Self::Reveal(_) => matches!(role, Role::Configurator | Role::Distro | Role::DistroBackup),
             Self::Store(_) | Self::Generate(_) => matches!(role, Role::Configurator),
             Self::Archive => matches!(role, Role::DistroBackup),
         }

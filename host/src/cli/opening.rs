@@ -7,10 +7,12 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use emhost::bindings::emhost::plugin::types::Attribute;
 use emhost::capabilities::{SecretStore, Slots};
+use emhost::charts::{self, Charts};
 use emhost::diagnostic::{Diagnostic, Severity};
 use emhost::inventory::site::SlotConfig;
 use emhost::inventory::{Cluster, Loaded};
-use emhost::pipeline::crew::{Crew, Lent, Now, Wanted};
+use emhost::pipeline::addons::Pins;
+use emhost::pipeline::crew::{self, Crew, Lent, Now, Wanted};
 use emhost::pipeline::images::Images;
 use emhost::pipeline::rendering::Scribes;
 use emhost::pipeline::{Options, Run, Watch};
@@ -129,6 +131,9 @@ pub fn open_loaded(
         .simulated(behind.as_ref().map(super::sim::Behind::network));
     let kinds = slots.credentials().into_iter();
     cluster.attributes.extend(kinds.map(|(slot, kind)| Attribute { key: format!("slot.{slot}.credential"), value: format!("\"{kind}\"") }));
+    let users = slots.users().into_iter();
+    let quoted = |text: String| serde_json::Value::from(text).to_string();
+    cluster.attributes.extend(users.map(|(slot, user)| Attribute { key: format!("slot.{slot}.user"), value: quoted(user) }));
     let lent =
         Lent { slots: Arc::new(slots), secrets: Arc::clone(&secrets) as _, redactor, watch: Arc::clone(&watch), limits: Limits::default() };
     let boot_of = boots(&loaded, &cluster);
@@ -140,9 +145,20 @@ pub fn open_loaded(
     let crew =
         Crew::assemble(&runtime, &wanted, &lock, &lent, &now).map_err(|diagnostics| Failed { exit: exit_of(&diagnostics), diagnostics })?;
     let locked = options.locked;
+    let charts = charts::Lent {
+        sources: charts::Sources::from_variables(std::env::vars_os()),
+        folder: session.folder.clone(),
+        pins: std::mem::take(&mut lock.charts),
+        locked,
+        secrets: Arc::clone(&lent.secrets),
+        redactor: lent.redactor.clone(),
+        events: crew::voice(&watch),
+    };
     let mut run = Run::new(crew, Arc::new(store), now, watch, options);
     run.slots = Arc::clone(&lent.slots);
     run.images = Images::new(session.folder.clone(), std::mem::take(&mut lock.images), locked);
+    run.pins = Pins::new(session.folder.clone(), std::mem::take(&mut lock.manifests), locked);
+    run.charts = Some(Charts::new(&runtime, charts));
     run.networking = loaded.options.has_own_network();
     (run.sources, run.inventory, run.boot_of) = (loaded.sources, loaded.digest, boot_of);
     Ok(Opening { run: Arc::new(run), secrets, notes, dhcp: loaded.options.dhcp, behind })
@@ -292,9 +308,11 @@ pub fn exit_of(diagnostics: &[Diagnostic]) -> Exit {
     let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| code.starts_with(prefix));
     if is(&["host/bug"]) {
         Exit::Bug
-    } else if is(&["plugin/lock", "plugin/role", "host/refused", "lock/image"]) || code.ends_with("/denied") || denied {
+    } else if is(&["plugin/lock", "plugin/role", "host/refused", "lock/image", "lock/manifest"]) || code.ends_with("/denied") || denied {
         Exit::Refused
-    } else if placed || is(&["inventory/", "site/", "contribution/", "plugin/settings", "plugin/locate", "plugin/load", "plugin/inspect"]) {
+    } else if placed
+        || is(&["inventory/", "site/", "addon/", "contribution/", "plugin/settings", "plugin/locate", "plugin/load", "plugin/inspect"])
+    {
         Exit::Input
     } else {
         Exit::Unit

@@ -81,6 +81,8 @@ pub struct CauseOf {
     pub reason: String,
     /// In a sentence.
     pub message: String,
+    /// The field that it is about.
+    pub field: String,
 }
 
 /// Why a request came to nothing.
@@ -124,6 +126,8 @@ impl ApiError {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Lost { .. } => true,
+            // A value of another type than its field is told with 500, and will never fit.
+            Self::Refused { refused, .. } if refused.message.contains("typed patch object") => false,
             Self::Refused { refused, .. } => refused.code == 429 || refused.code >= 500,
             Self::Access(_) => false,
         }
@@ -168,23 +172,30 @@ impl Client {
     /// # Errors
     /// Why there is no answer.
     pub async fn get(&self, path: &str) -> Result<Option<Value>, ApiError> {
+        match self.ask(&Method::GET, path, Body::None).await {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends what changes nothing: a question, or a change that is only tried (`dryRun=All`). Any server will do.
+    ///
+    /// # Errors
+    /// What the server says, or that no server answers.
+    pub async fn ask(&self, method: &Method, path: &str, body: Body<'_>) -> Result<Value, ApiError> {
         let first = self.good.load(Ordering::Relaxed);
         let mut why = String::from("it has no address yet");
         for turn in 0..self.servers.len() {
             let at = (first + turn) % self.servers.len();
-            match self.send(at, &Method::GET, path, Body::None).await {
-                Ok(value) => {
-                    self.good.store(at, Ordering::Relaxed);
-                    return Ok(Some(value));
-                }
-                Err(error) if error.code() == Some(404) => {
-                    self.good.store(at, Ordering::Relaxed);
-                    return Ok(None);
-                }
+            match self.send(at, method, path, body).await {
                 // A server that starts or stops says so; another one may know.
                 Err(ApiError::Lost { server, why: reason, .. }) => why = format!("{server}: {reason}"),
-                Err(error) if error.code().is_some_and(|code| code >= 500) => why = error.to_string(),
-                Err(error) => return Err(error),
+                Err(error) if error.is_passing() && error.code().is_some_and(|code| code >= 500) => why = error.to_string(),
+                answer => {
+                    self.good.store(at, Ordering::Relaxed);
+                    return answer;
+                }
             }
         }
         Err(ApiError::Unreachable(why))

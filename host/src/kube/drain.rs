@@ -165,6 +165,7 @@ mod tests {
         let cause = CauseOf {
             reason: "DisruptionBudget".to_owned(),
             message: "The disruption budget web needs 2 healthy pods and has 2 currently".to_owned(),
+            field: String::new(),
         };
         let held = Refused { details: Details { causes: vec![cause], ..Details::default() }, ..Refused::default() };
         let Ok(Evicted::Held(why)) = evicted(&pod, refused(429, held)) else { panic!("it is held") };

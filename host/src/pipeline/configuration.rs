@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::accelerators::{Given, give};
 use super::contributions::{Asked, merge};
 use super::crew::Worker;
 use super::events::Event;
 use super::planning::{Problems, each, placed, problems};
 use super::run::{Inputs, Run, Turn};
-use super::unit::{Phase, UnitId};
+use super::unit::UnitId;
 use crate::bindings::emhost::plugin::types::Contribution;
 use crate::bindings::exports::emhost::plugin::gpu::{Assignment, Device};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -30,8 +31,8 @@ pub(super) async fn settings(run: &Run) -> Result<Vec<Diagnostic>, Problems> {
     if errors.is_empty() { Ok(notes) } else { Err(errors) }
 }
 
-/// Secrets first, then what every phase asks of the others for each node.
-pub(super) async fn contributions(run: &Arc<Run>) -> Result<Option<Vec<Assignment>>, Problems> {
+/// Secrets first, then what every phase asks of the others for each node. What should be known of accelerators is added to the notes.
+pub(super) async fn contributions(run: &Arc<Run>, notes: &mut Vec<Diagnostic>) -> Result<Option<Vec<Assignment>>, Problems> {
     run.watch.event(Event::Planning { what: "preparing secrets".to_owned() });
     let configurator = &run.crew.configurator;
     let prepared = run.look(Turn::Take, || async {
@@ -40,11 +41,21 @@ pub(super) async fn contributions(run: &Arc<Run>) -> Result<Option<Vec<Assignmen
     });
     prepared.await.map_err(|error| problems(&error))?;
 
-    let given = accelerators(run).await?;
+    let given = give(run).await?;
+    if let Some(given) = &given {
+        notes.extend(given.judged()?);
+    }
+    contributed(run, given.as_ref()).await?;
+    let kept = run.store.assignments();
+    Ok(given.map(|given| given.assignments).filter(|assignments| *assignments != kept))
+}
+
+/// Asks every phase what it wants of the others for each node, and puts that where everybody sees it.
+pub(super) async fn contributed(run: &Arc<Run>, given: Option<&Given>) -> Result<(), Problems> {
     let cluster = run.now.get();
     let merged = each(cluster.nodes.iter().cloned(), |node| {
         let run = Arc::clone(run);
-        let devices = given.as_ref().map_or_else(Vec::new, |(devices, assignments)| devices_of(&node, devices, assignments));
+        let devices = given.and_then(|given| given.devices.get(&node.name)).cloned().unwrap_or_default();
         async move {
             let asked = asked(&run, &node, &devices).await?;
             let asked: Vec<Asked<'_>> = asked.iter().map(|(by, contribution)| Asked { by, contribution: contribution.clone() }).collect();
@@ -59,8 +70,7 @@ pub(super) async fn contributions(run: &Arc<Run>) -> Result<Option<Vec<Assignmen
             }
         }
     });
-    let kept = run.store.assignments();
-    Ok(given.map(|(_, assignments)| assignments).filter(|assignments| *assignments != kept))
+    Ok(())
 }
 
 /// Everything that is asked for on one node, and by whom.
@@ -71,7 +81,8 @@ async fn asked(run: &Run, node: &Node, devices: &[Device]) -> Result<Vec<(String
             let context = gpu.looks(None);
             gpu.plugin.contribute_gpu(&context, node, devices).await
         });
-        all.push((format!("plugin {}", gpu.name()), said.await.map_err(|error| problems(&error))?));
+        let said = said.await.map_err(|error| placed(run, Some(&node.name), problems(&error)))?;
+        all.push((format!("plugin {}", gpu.name()), said));
     }
     for addon in &run.crew.addons {
         let said = run.look(Turn::Take, || async {
@@ -81,35 +92,6 @@ async fn asked(run: &Run, node: &Node, devices: &[Device]) -> Result<Vec<(String
         all.push((format!("plugin {}", addon.name()), said.await.map_err(|error| problems(&error))?));
     }
     Ok(all)
-}
-
-async fn accelerators(run: &Run) -> Result<Option<(Vec<Device>, Vec<Assignment>)>, Problems> {
-    let Some(gpu) = &run.crew.gpu else { return Ok(None) };
-    run.watch.event(Event::Planning { what: "looking for accelerators".to_owned() });
-    let devices = run.look(Turn::Take, || async {
-        let context = gpu.looks(None);
-        gpu.plugin.discover(&context).await
-    });
-    let devices = devices.await.map_err(|error| problems(&error))?;
-    let kept = run.store.assignments();
-    let assigned = run.look(Turn::Take, || async {
-        let context = gpu.looks(None);
-        gpu.plugin.assign(&context, &devices, &kept).await
-    });
-    let assigned = assigned.await.map_err(|error| problems(&error))?;
-    let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
-    for assignment in &assigned {
-        if let Some(other) = taken.insert(&assignment.device, &assignment.node) {
-            let summary = format!("plugin `{}` gives device {} to {other} and to {}", gpu.name(), assignment.device, assignment.node);
-            return Err(vec![Diagnostic::error("gpu/twice", summary)]);
-        }
-    }
-    Ok(Some((devices, assigned)))
-}
-
-fn devices_of(node: &Node, devices: &[Device], assignments: &[Assignment]) -> Vec<Device> {
-    let mine = |device: &&Device| assignments.iter().any(|given| given.node == node.name && given.device == device.id);
-    devices.iter().filter(mine).cloned().collect()
 }
 
 /// What each node boots from, its configuration, and what is attached for its first boot.
@@ -169,24 +151,4 @@ pub(super) fn boot_source<'a>(run: &'a Run, node: &str) -> Result<&'a Worker, Pr
     let name = run.boot_of.get(node).map_or("", String::as_str);
     let missing = || vec![Diagnostic::error("boot/source", format!("node {node} boots from `{name}`, and no such boot source is loaded"))];
     run.crew.boot.get(name).ok_or_else(missing)
-}
-
-/// Renders what the addons would install, so that one that cannot be rendered is known before anything is made.
-pub(super) async fn addons(run: &Run) -> Result<Vec<Diagnostic>, Problems> {
-    let mut notes = Vec::new();
-    for addon in run.crew.addons.iter().filter(|_| run.options.reaches(Phase::Addons)) {
-        let rendered = run.look(Turn::Take, || async {
-            let context = addon.looks(None);
-            addon.plugin.render_addon(&context).await
-        });
-        let stages = rendered.await.map_err(|error| problems(&error))?;
-        let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
-        let summary = format!(
-            "addons of plugin `{}` ({}) are rendered and not installed: this emhost cannot do that yet",
-            addon.name(),
-            names.join(", ")
-        );
-        notes.push(Diagnostic::warning("addons/not-installed", summary));
-    }
-    Ok(notes)
 }

@@ -13,7 +13,7 @@ use crate::capabilities::events::{Event as Said, Events};
 use crate::capabilities::journal::{Journal, MemoryJournal};
 use crate::capabilities::policy::{Need, Refusal, Verb};
 use crate::capabilities::record::Tape;
-use crate::capabilities::{Context, SecretStore, Slots};
+use crate::capabilities::{Context, SecretStore, SecretValue, Slots};
 use crate::diagnostic::Diagnostic;
 use crate::inventory::Cluster;
 use crate::inventory::site::Site;
@@ -75,6 +75,11 @@ struct Voice {
     watch: Arc<dyn Watch>,
 }
 
+/// What is said about no unit, for whoever watches.
+pub fn voice(watch: &Arc<dyn Watch>) -> Arc<dyn Events> {
+    Arc::new(Voice { unit: None, watch: Arc::clone(watch) })
+}
+
 impl Events for Voice {
     fn event(&self, said: Said) {
         self.watch.event(Event::Plugin { unit: self.unit.clone(), said });
@@ -93,6 +98,39 @@ impl Worker {
     /// Why not, and the lines that would allow it.
     pub(super) fn may_read(&self, slot: &str) -> Result<(), Refusal> {
         self.context.policy.check(Verb::Resolve, &Need::Http { slot, change: false })
+    }
+
+    /// What must never be seen.
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.context.redactor
+    }
+
+    /// The values of secrets that the plugin names in what it renders, if it may use them. It does not get to see them.
+    ///
+    /// # Errors
+    /// Those it may not use, and those that there are not.
+    pub(super) fn named_secrets(&self, addon: &str, names: BTreeSet<String>) -> Result<BTreeMap<String, SecretValue>, Vec<Diagnostic>> {
+        let (mut values, mut problems) = (BTreeMap::new(), Vec::new());
+        for name in names {
+            if let Err(refusal) = self.context.policy.check(Verb::RenderAddon, &Need::Get(&name)) {
+                problems.push(Diagnostic::error("host/refused", format!("addon {addon}: {}", refusal.summary)).help(refusal.help));
+                continue;
+            }
+            match self.context.secrets.get(&name) {
+                Ok(Some(value)) => {
+                    self.context.redactor.learn(&name, &value);
+                    values.insert(name, value);
+                }
+                Ok(None) => {
+                    let help =
+                        format!("set EMHOST_SECRET_{}, or add `{name}` with `sops edit secrets.sops.yaml`", name.to_ascii_uppercase());
+                    let summary = format!("addon {addon} needs secret `{name}`, and there is none");
+                    problems.push(Diagnostic::error("site/secret", summary).help(Some(help)));
+                }
+                Err(error) => problems.push(Diagnostic::error("site/secret", format!("secret `{name}` cannot be read: {error}"))),
+            }
+        }
+        if problems.is_empty() { Ok(values) } else { Err(problems) }
     }
 
     /// An answer that was given and cannot be used.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::addons::Addon;
 use super::crew::Worker;
 use super::plan::{Action, Change, Disruption, Intent, Planned};
 use super::run::{Inputs, Run, Turn, key};
@@ -9,6 +10,7 @@ use super::unit::UnitId;
 use crate::bindings::emhost::plugin::types::{Boot, Step};
 use crate::bindings::exports::emhost::plugin::provisioner::{FirstBoot, Machine};
 use crate::capabilities::policy::Verb;
+use crate::diagnostic::Diagnostic;
 use crate::inventory::Node;
 use crate::plugins::CallError;
 use crate::state::UnitJournal;
@@ -61,6 +63,11 @@ pub enum Task {
         /// The node.
         node: String,
     },
+    /// Makes an addon as intended.
+    Addon {
+        /// The addon.
+        addon: Arc<Addon>,
+    },
     /// Removes a machine that belongs to no node, or an image.
     Discard {
         /// The machine.
@@ -78,11 +85,16 @@ pub struct Job {
 }
 
 /// A plugin's proposal as the host sees it.
+#[derive(Default)]
 pub struct Proposed {
     /// What would happen.
     pub actions: Vec<Action>,
     /// What the first step may not share.
     pub holds: Vec<String>,
+    /// What should be known; an error keeps it from being done.
+    pub notes: Vec<Diagnostic>,
+    /// Whether there is something to wait for, or to write down, where nothing changes.
+    pub unfinished: bool,
 }
 
 impl Job {
@@ -92,7 +104,9 @@ impl Job {
             Task::Ensure { worker, .. } => worker,
             Task::Machine { .. } | Task::Media { .. } | Task::Discard { .. } => &run.crew.provisioner,
             // It lends the access to what the host does itself.
-            Task::Os { .. } | Task::Cluster | Task::Health { .. } | Task::Drain { .. } | Task::Forget { .. } => &run.crew.distro,
+            Task::Os { .. } | Task::Cluster | Task::Health { .. } | Task::Drain { .. } | Task::Forget { .. } | Task::Addon { .. } => {
+                &run.crew.distro
+            }
         }
     }
 
@@ -110,10 +124,11 @@ impl Job {
         let worker = self.worker(run);
         let intent = self.planned.intent;
         let proposal = match &self.task {
-            Task::Ensure { .. } | Task::Health { .. } => return Ok(Proposed { actions: Vec::new(), holds: Vec::new() }),
+            Task::Ensure { .. } | Task::Health { .. } => return Ok(Proposed::default()),
             Task::Discard { machine } => return Ok(discarding(machine)),
             Task::Drain { node } => return run.look(turn, || run.plan_drain(unit, Turn::Have, node)).await,
             Task::Forget { node } => return run.look(turn, || run.plan_forget(unit, Turn::Have, node)).await,
+            Task::Addon { addon } => return run.look(turn, || run.plan_addon(unit, Turn::Have, addon)).await,
             Task::Machine { node, inputs } => {
                 run.observe(turn, unit, node).await?;
                 self.plan_machine(run, turn, node, inputs.as_ref()).await?
@@ -123,7 +138,7 @@ impl Job {
                 self.plan_machine(run, turn, node, None).await?
             }
             Task::Os { node, inputs } => {
-                let Some(node) = run.node(node) else { return Ok(Proposed { actions: Vec::new(), holds: Vec::new() }) };
+                let Some(node) = run.node(node) else { return Ok(Proposed::default()) };
                 let state = run.state(unit);
                 let config = inputs.as_ref().map_or(&[][..], |inputs| &inputs.config[..]);
                 let boot = inputs.as_ref().map(Inputs::to_plan);
@@ -142,7 +157,8 @@ impl Job {
                 planned.await?
             }
         };
-        Ok(Proposed { actions: proposal.actions.into_iter().map(Action::from_plugin).collect(), holds: proposal.holds })
+        let actions = proposal.actions.into_iter().map(Action::from_plugin).collect();
+        Ok(Proposed { actions, holds: proposal.holds, ..Proposed::default() })
     }
 
     async fn plan_machine(
@@ -203,6 +219,7 @@ impl Job {
             Task::Health { networking } => worker.plugin.health(&context, *networking).await,
             Task::Drain { node } => run.drain(unit, node).await,
             Task::Forget { node } => run.forget(unit, node).await,
+            Task::Addon { addon } => run.step_addon(unit, addon).await,
             Task::Discard { machine } => worker.plugin.discard(&context, machine, state.as_ref()).await,
         }
     }
@@ -231,7 +248,7 @@ fn discarding(machine: &Machine) -> Proposed {
             place: None,
             irreversible: true,
         };
-        return Proposed { actions: vec![action], holds: Vec::new() };
+        return Proposed { actions: vec![action], ..Proposed::default() };
     }
     let belonged = machine.node.as_deref().map_or_else(String::new, |node| format!(", made for {node}"));
     let action = Action {
@@ -243,7 +260,7 @@ fn discarding(machine: &Machine) -> Proposed {
         place: None,
         irreversible: true,
     };
-    Proposed { actions: vec![action], holds: Vec::new() }
+    Proposed { actions: vec![action], ..Proposed::default() }
 }
 
 /// A unit of which nothing is planned yet.

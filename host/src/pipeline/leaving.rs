@@ -3,124 +3,32 @@
 //! The host does this itself, in the steps that plugins take too: one change at most, written down before it goes out, and a look at
 //! the cluster instead of a memory of what was done.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use reqwest::{Method, Url};
+use reqwest::Method;
 use serde_json::json;
 
 use super::job::{Job, Proposed, Task, unplanned};
+use super::kubernetes::{HOST, again, trouble};
 use super::plan::{Action, Change, Disruption, Intent};
 use super::planning::{Problems, propose};
 use super::run::{Run, Turn};
 use super::unit::UnitId;
-use crate::bindings::emhost::plugin::inventory::NodeRole;
-use crate::bindings::emhost::plugin::types::{Again, FailureKind, Step};
-use crate::capabilities::journal::{Change as Changing, Journal, Outcome};
-use crate::capabilities::policy::Verb;
+use crate::bindings::emhost::plugin::types::Step;
 use crate::diagnostic::Diagnostic;
 use crate::kube::drain::{Evicted, Node, Pod, evicted, leaving};
-use crate::kube::{Access, ApiError, Body, Client};
-use crate::plugins::{CallError, Cause};
-use crate::state::UnitJournal;
+use crate::kube::{Body, Client};
+use crate::plugins::CallError;
 
-/// Who does it.
-const HOST: &str = "emhost";
-/// How long an access to Kubernetes is good, and when another one is made.
-const VALID: Duration = Duration::from_mins(15);
-const RENEWED: Duration = Duration::from_mins(8);
-/// The port of the API where the configuration names none.
-const PORT: u16 = 6443;
 /// How many pods are listed at a time.
 const PAGE: usize = 500;
-
-/// What a run remembers of the cluster's Kubernetes: never written down.
-#[derive(Default)]
-pub struct Kubernetes {
-    client: tokio::sync::Mutex<Option<(Instant, Arc<Client>)>>,
-    held: std::sync::Mutex<BTreeMap<String, Held>>,
-}
-
-/// Pods of one node that do not go now, by what proves them, and how often all of them were tried.
-#[derive(Default)]
-struct Held {
-    why: BTreeMap<String, String>,
-    rounds: u32,
-}
-
-impl Kubernetes {
-    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Trouble of the host's own, in the shape in which that of plugins comes.
-fn trouble(unit: &UnitId, error: &ApiError) -> CallError {
-    let kind = match error {
-        ApiError::Access(_) => FailureKind::Invalid,
-        error if error.is_passing() => FailureKind::Unavailable,
-        error if matches!(error.code(), Some(401 | 403)) => FailureKind::Denied,
-        _ => FailureKind::Conflict,
-    };
-    let help = match kind {
-        FailureKind::Unavailable => "see how the control plane is with `emhost status`, then apply again: it goes on where it is",
-        _ => "look at the answer, then apply again: it goes on where it is",
-    };
-    let diagnostics = vec![Diagnostic::error("kubernetes/api", error.to_string()).help(Some(help))];
-    let cause = Cause::Failed { kind, diagnostics, retry_after: None, state: None };
-    let unit = Some(unit.to_string());
-    CallError { plugin: String::new(), verb: Verb::Access, unit, cause, remarks: Vec::new(), last_words: None }
-}
 
 fn path(node: &str) -> String {
     format!("/api/v1/nodes/{node}")
 }
 
 impl Run {
-    /// A client of the cluster's Kubernetes, with an access of minutes.
-    async fn kubernetes(&self, unit: &UnitId, turn: Turn) -> Result<Arc<Client>, CallError> {
-        let mut kept = self.kubernetes.client.lock().await;
-        if let Some((made, client)) = kept.as_ref().filter(|(made, _)| made.elapsed() < RENEWED) {
-            let _ = made;
-            return Ok(Arc::clone(client));
-        }
-        let distro = &self.crew.distro;
-        let seconds = u32::try_from(VALID.as_secs()).unwrap_or(u32::MAX);
-        let text = self.look(turn, || async {
-            let context = distro.looks(None);
-            distro.plugin.access(&context, "kubernetes", &[], seconds).await
-        });
-        let text = text.await?;
-        let access = Access::parse(&text).map_err(|error| trouble(unit, &ApiError::Access(error.to_string())))?;
-        let servers = self.servers(&access.server);
-        let client = Arc::new(Client::new(&access, servers).map_err(|error| trouble(unit, &error))?);
-        *kept = Some((Instant::now(), Arc::clone(&client)));
-        Ok(client)
-    }
-
-    /// Where the API may be: where the site says; otherwise at every control plane, and at last where the configuration says,
-    /// because a shared address is there only once the cluster is.
-    fn servers(&self, configured: &Url) -> Vec<Url> {
-        if let Some(bound) = self.slots.server("kubernetes") {
-            return vec![bound];
-        }
-        let at = |host: &str| {
-            let mut url = configured.clone();
-            url.set_port(Some(configured.port().unwrap_or(PORT))).ok()?;
-            url.set_host(Some(&self.slots.dial(host))).ok()?;
-            Some(url)
-        };
-        let cluster = self.now.get();
-        let planes = cluster.nodes.iter().filter(|node| node.role == NodeRole::ControlPlane);
-        let mut servers: Vec<Url> = planes.filter_map(|node| at(node.address()?)).collect();
-        let last = configured.host_str().and_then(at).unwrap_or_else(|| configured.clone());
-        if !servers.contains(&last) {
-            servers.push(last);
-        }
-        servers
-    }
-
     /// A node as Kubernetes has it.
     async fn kubernetes_node(&self, unit: &UnitId, turn: Turn, node: &str) -> Result<Option<(Arc<Client>, Node)>, CallError> {
         let client = self.kubernetes(unit, turn).await?;
@@ -146,7 +54,7 @@ impl Run {
 
     /// What a drain would do: none where the node is unknown, or empty and closed.
     pub(super) async fn plan_drain(&self, unit: &UnitId, turn: Turn, node: &str) -> Result<Proposed, CallError> {
-        let nothing = Proposed { actions: Vec::new(), holds: Vec::new() };
+        let nothing = Proposed::default();
         let Some((client, found)) = self.kubernetes_node(unit, turn, node).await? else { return Ok(nothing) };
         let pods = Self::pods(&client, unit, node, found.ready).await?;
         if found.unschedulable && pods.is_empty() {
@@ -168,7 +76,7 @@ impl Run {
             place: None,
             irreversible: false,
         };
-        Ok(Proposed { actions: vec![action], holds: Vec::new() })
+        Ok(Proposed { actions: vec![action], ..Proposed::default() })
     }
 
     /// What taking a node out of Kubernetes would do.
@@ -183,35 +91,7 @@ impl Run {
             place: None,
             irreversible: true,
         });
-        Ok(Proposed { actions: action.into_iter().collect(), holds: Vec::new() })
-    }
-
-    /// A change of the host's own: written down before it goes out, and how it ended.
-    async fn change(
-        &self,
-        client: &Client,
-        unit: &UnitId,
-        request: (Method, &str, Body<'_>),
-    ) -> Result<Result<serde_json::Value, ApiError>, CallError> {
-        let (method, path, body) = request;
-        let journal = UnitJournal { store: Arc::clone(&self.store), unit: unit.to_string() };
-        let change = Changing {
-            plugin: HOST.to_owned(),
-            verb: unit.kind().to_owned(),
-            unit: Some(unit.to_string()),
-            operation: unit.to_string(),
-            request: format!("{method} {}{path}", client.server()),
-        };
-        let unwritten = |error: std::io::Error| trouble(unit, &ApiError::Access(format!("the journal cannot be written: {error}")));
-        let number = journal.before(&change).map_err(unwritten)?;
-        let answer = client.change(&method, path, body).await;
-        let outcome = match &answer {
-            Ok(_) => Outcome::Answered(200),
-            Err(error) => error.code().map_or_else(|| Outcome::Unknown(error.to_string()), Outcome::Answered),
-        };
-        // The step's own record says as much; one that is missing only makes the next run look.
-        let _ = journal.after(number, &outcome);
-        Ok(answer)
+        Ok(Proposed { actions: action.into_iter().collect(), ..Proposed::default() })
     }
 
     /// One step of a drain.
@@ -268,11 +148,6 @@ impl Run {
             Err(error) => Err(trouble(unit, &error)),
         }
     }
-}
-
-fn again(pause: Duration, reason: &str) -> Step {
-    let after_ms = u32::try_from(pause.as_millis()).unwrap_or(u32::MAX);
-    Step::Again(Again { after_ms, reason: reason.to_owned(), state: None, holds: Vec::new() })
 }
 
 /// What nodes that go have to do with Kubernetes, beside their removal. Where it does not answer, workers go without it.

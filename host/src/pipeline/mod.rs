@@ -3,6 +3,8 @@
 //! [`crew`] loads the site's plugins; [`planning`] looks and asks them what they would do; [`apply`]
 //! carries out what was approved, a step at a time.
 
+mod accelerators;
+pub mod addons;
 pub mod apply;
 mod configuration;
 pub mod contributions;
@@ -12,6 +14,7 @@ pub mod graph;
 pub mod holds;
 pub mod images;
 pub mod job;
+mod kubernetes;
 mod leaving;
 pub mod looking;
 mod order;

@@ -36,6 +36,7 @@ pub(super) fn order(jobs: &mut Vec<Job>, run: &Run) {
         })
         .collect();
     let every = |matches: &dyn Fn(&UnitId) -> bool| planned.iter().filter(|unit| matches(unit)).cloned().collect::<Vec<_>>();
+    let chain = chain(jobs);
     let control = |unit: &UnitId| unit.node().is_some_and(|node| run.votes(node));
     for job in jobs {
         let after: Vec<UnitId> = match (&job.task, job.planned.intent) {
@@ -51,23 +52,48 @@ pub(super) fn order(jobs: &mut Vec<Job>, run: &Run) {
             (Task::Os { node, .. }, Intent::Present) => vec![UnitId::Machine(node.clone())],
             (Task::Cluster, _) => every(&|unit| matches!(unit, UnitId::Os(_) | UnitId::Machine(_)) && control(unit)),
             (Task::Media { node }, _) => vec![UnitId::Machine(node.clone()), UnitId::Os(node.clone()), UnitId::Cluster],
-            (Task::Health { .. }, _) => {
-                every(&|unit| !matches!(unit, UnitId::Media(_) | UnitId::Ready | UnitId::Health | UnitId::Orphan(_) | UnitId::Boot(_)))
+            (Task::Health { .. }, _) if job.planned.unit == UnitId::Health => {
+                every(&|unit| matches!(unit, UnitId::Ready | UnitId::Addon(_)))
             }
+            (Task::Health { .. }, _) => every(&|unit| {
+                let later = matches!(unit, UnitId::Media(_) | UnitId::Ready | UnitId::Health | UnitId::Addon(_));
+                !later && !matches!(unit, UnitId::Orphan(_) | UnitId::Boot(_))
+            }),
+            (Task::Addon { .. }, _) => chain.get(&job.planned.unit).cloned().into_iter().chain([UnitId::Ready]).collect(),
         };
         let own = &job.planned.unit;
         job.planned.after = after.into_iter().filter(|unit| planned.contains(unit) && unit != own).collect();
     }
 }
 
-/// Machines that have to go first, because the new one takes their address or number.
+/// The addon that each one waits for: they come in their order, and go in the other one.
+fn chain(jobs: &[Job]) -> BTreeMap<UnitId, UnitId> {
+    let of = |intent: Intent| {
+        let mut all: Vec<(usize, &UnitId)> = jobs
+            .iter()
+            .filter_map(|job| match &job.task {
+                Task::Addon { addon } if job.planned.intent == intent => Some((addon.order, &job.planned.unit)),
+                _ => None,
+            })
+            .collect();
+        all.sort();
+        all.into_iter().map(|(_, unit)| unit.clone()).collect::<Vec<_>>()
+    };
+    let coming = of(Intent::Present);
+    let going: Vec<UnitId> = of(Intent::Absent).into_iter().rev().collect();
+    let pairs = |all: &[UnitId]| all.windows(2).map(|pair| (pair[1].clone(), pair[0].clone())).collect::<Vec<_>>();
+    pairs(&coming).into_iter().chain(pairs(&going)).collect()
+}
+
+/// Machines that have to go first, because the new one takes their address, number or device.
 fn freed_by(node: &Node, removed: &[Arc<Node>]) -> Vec<UnitId> {
     let shares = |old: &Node| {
         let number = node.machine_number.is_some() && node.machine_number == old.machine_number;
         let card = |of: &Node| of.cards.first().map(|card| (card.mac.clone(), card.address.clone()));
         let cards = card(node).zip(card(old));
         let address = cards.is_some_and(|(new, old)| new.0 == old.0 || (new.1.is_some() && new.1 == old.1));
-        number || address
+        let device = |one: &str| old.contribution.devices.iter().any(|other| other.device == one);
+        number || address || node.contribution.devices.iter().any(|one| device(&one.device))
     };
     removed.iter().filter(|old| shares(old)).map(|old| UnitId::Machine(old.name.clone())).collect()
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::configuration::{addons, boot_source, configuration, contributions, settings};
+use super::addons;
+use super::configuration::{boot_source, configuration, contributions, settings};
 use super::events::Event;
 use super::images::Pin;
 use super::job::{Job, Task, is_image, unplanned};
@@ -115,7 +116,7 @@ fn once(problems: impl Iterator<Item = Diagnostic>) -> Problems {
 /// Everything that keeps the plan from being made.
 pub async fn plan_apply(run: &Arc<Run>) -> Result<Prepared, Problems> {
     let mut notes = settings(run).await?;
-    let assignments = contributions(run).await?;
+    let assignments = contributions(run, &mut notes).await?;
     let inputs = configuration(run).await?;
     if !run.options.reaches(Phase::Boot) {
         return Ok(Prepared { plan: empty(run, Purpose::Apply), jobs: Vec::new(), assignments, orphans: Vec::new() });
@@ -154,9 +155,17 @@ pub async fn plan_apply(run: &Arc<Run>) -> Result<Prepared, Problems> {
         }
     }
     all.retain(|job| run.options.reaches(job.planned.unit.phase()));
-    notes.extend(addons(run).await?);
     let leaves = leaves(run, &all, &mut notes).await?;
     all.extend(leaves.into_iter().filter(|job| run.options.reaches(job.planned.unit.phase())));
+    let silent = notes.iter().any(|note| note.code == "kubernetes/unreachable");
+    let (addons, as_they_are) = addons::jobs(run, silent, &mut notes).await?;
+    unchanged += as_they_are;
+    // What came in may be what connects the pods.
+    let health = addons.iter().any(|job| job.planned.intent == Intent::Present && busy(job));
+    all.extend(addons);
+    if health {
+        all.push(health_job(run, UnitId::Health, true));
+    }
     let quorum = quorum(run, &mut all, &mut notes).await;
     order(&mut all, run);
     let mut plan = empty(run, Purpose::Apply);

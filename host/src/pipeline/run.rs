@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 use rand::Rng;
 use tokio::sync::Semaphore;
 
+use super::addons::Pins;
 use super::crew::{Crew, Now};
 use super::events::{Event, Progress, Watch};
 use super::images::{Images, digest_of, with_digest};
-use super::leaving::Kubernetes;
+use super::kubernetes::Kubernetes;
 use super::quorum::Quorum;
 use super::unit::{Phase, UnitId};
 use crate::bindings::emhost::plugin::inventory::NodeRole;
 use crate::bindings::emhost::plugin::types::{Boot, Document, Medium, State};
 use crate::bindings::exports::emhost::plugin::provisioner::Machine;
 use crate::capabilities::Slots;
+use crate::charts::Charts;
 use crate::inventory::{Node, Sources};
 use crate::plugins::CallError;
 use crate::state::{Entry, Store, Timings};
@@ -115,6 +117,10 @@ pub struct Run {
     pub slots: Arc<Slots>,
     /// The digests of images.
     pub images: Images,
+    /// The digests of manifests that come from elsewhere, and where files are.
+    pub pins: Pins,
+    /// What renders charts.
+    pub charts: Option<Charts>,
     /// Which boot source each node uses.
     pub boot_of: BTreeMap<String, String>,
     /// Whether Kubernetes has a network without addons.
@@ -171,6 +177,8 @@ impl Run {
             inventory: String::new(),
             slots: Arc::new(Slots::none()),
             images: Images::default(),
+            pins: Pins::default(),
+            charts: None,
             boot_of: BTreeMap::new(),
             networking: true,
             options,

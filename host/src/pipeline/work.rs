@@ -16,7 +16,7 @@ use super::quorum::{Cost, Verdict};
 use super::run::{Run, Turn, key};
 use super::unit::UnitId;
 use crate::bindings::emhost::plugin::types::{Again, Step};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::plugins::{CallError, Cause};
 use crate::state::{Answer, Entry, faults};
 
@@ -237,7 +237,10 @@ impl Shared {
             return Ok(Some(job.planned.holds.clone()));
         }
         let now = job.propose(&self.run, Turn::Have).await.map_err(|error| self.failed(&error))?;
-        if now.actions.is_empty() {
+        if now.notes.iter().any(|note| note.severity == Severity::Error) {
+            return Err(Ended::Failed(now.notes.into_iter().filter(|note| note.severity == Severity::Error).collect()));
+        }
+        if now.actions.is_empty() && !now.unfinished {
             return Ok(None);
         }
         let allowed = |action: &Action| match &job.task {
@@ -245,6 +248,8 @@ impl Shared {
             Task::Media { .. } => action.change == Change::Update && action.disruption == Disruption::None,
             // Nothing is on a machine that was just made.
             Task::Os { node, .. } if self.fresh.contains(node) => matches!(action.change, Change::Create | Change::Update),
+            // In a cluster that was just made there is nothing but what it came with.
+            Task::Addon { addon } if addon.blind => matches!(action.change, Change::Create | Change::Update),
             _ => job.planned.actions.iter().any(|approved| approved.same(action)),
         };
         if now.actions.iter().all(allowed) {
@@ -414,7 +419,7 @@ impl Shared {
                     self.write(Entry::NodeGone { node: node.clone() })?;
                 }
             }
-            (Task::Os { .. }, Intent::Absent) | (Task::Discard { .. } | Task::Drain { .. }, _) => {
+            (Task::Os { .. } | Task::Addon { .. }, Intent::Absent) | (Task::Discard { .. } | Task::Drain { .. }, _) => {
                 self.write(Entry::Gone { unit: unit.to_string() })?;
             }
             (Task::Cluster, _) if !run.store.bootstrapped() => self.write(Entry::Bootstrapped)?,
@@ -462,6 +467,8 @@ fn activity(job: &Job) -> String {
         (Task::Ensure { .. }, _) => format!("makes sure that {} can be had", job.planned.unit.to_string().trim_start_matches("boot/")),
         (Task::Health { .. }, _) => "waits for the cluster to be healthy".to_owned(),
         (Task::Drain { .. }, Some(action)) => format!("finds another place for the {}", action.subject),
+        (Task::Addon { addon }, _) if addon.stage.is_none() => "takes its objects away".to_owned(),
+        (Task::Addon { .. }, _) => "applies its objects".to_owned(),
         (_, Some(action)) => format!("{} {}", action.change, action.subject),
         (_, None) => "brings it to what was planned".to_owned(),
     }

@@ -46,8 +46,8 @@ impl Cache {
         Ok(Self { folder: folder.to_owned() })
     }
 
-    /// What is kept of the component with this digest.
-    pub(super) fn find(&self, engine: &Engine, digest: &str) -> Option<(Inspection, Component)> {
+    /// What is kept of the component with this digest; without an inspection where it is no plugin.
+    pub(super) fn find(&self, engine: &Engine, digest: &str) -> Option<(Option<Inspection>, Component)> {
         let entry = self.entry(engine, digest);
         let kept = entry.kept()?;
         (sum(&entry.code).ok()? == (kept.length, kept.crc32)).then_some(())?;
@@ -59,10 +59,16 @@ impl Cache {
     }
 
     /// Compiles the component and keeps it.
-    pub(super) fn compile(&self, engine: &Engine, bytes: &[u8], inspection: &Inspection) -> wasmtime::Result<Component> {
+    pub(super) fn compile(
+        &self,
+        engine: &Engine,
+        bytes: &[u8],
+        digest: &str,
+        inspection: Option<&Inspection>,
+    ) -> wasmtime::Result<Component> {
         let code = engine.precompile_component(bytes)?;
         // A cache that cannot be written costs time, not the run.
-        let _ = self.entry(engine, &inspection.digest).keep(inspection, &code);
+        let _ = self.entry(engine, digest).keep(inspection, &code);
         // SAFETY: made by this very process, two lines above.
         #[expect(unsafe_code, reason = "the one place where compiled code is loaded")]
         unsafe {
@@ -90,7 +96,7 @@ struct Kept {
     key: String,
     length: u64,
     crc32: u32,
-    inspection: Inspection,
+    inspection: Option<Inspection>,
 }
 
 impl Entry {
@@ -104,8 +110,9 @@ impl Entry {
         serde_json::from_str(about).ok().filter(|kept: &Kept| kept.key == self.key)
     }
 
-    fn keep(&self, inspection: &Inspection, code: &[u8]) -> io::Result<()> {
-        let kept = Kept { key: self.key.clone(), length: code.len() as u64, crc32: crc32fast::hash(code), inspection: inspection.clone() };
+    fn keep(&self, inspection: Option<&Inspection>, code: &[u8]) -> io::Result<()> {
+        let (length, crc32) = (code.len() as u64, crc32fast::hash(code));
+        let kept = Kept { key: self.key.clone(), length, crc32, inspection: inspection.cloned() };
         let about = serde_json::to_string(&kept)?;
         write(&self.code, code)?;
         write(&self.about, format!("{}\n{about}", super::hex(&Sha256::digest(&about))).as_bytes())

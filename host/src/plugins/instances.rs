@@ -25,7 +25,7 @@ use crate::inventory::Node;
 use crate::redact::one_line;
 
 /// How often the time a guest computes is looked at.
-const TICK: Duration = Duration::from_millis(10);
+pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 /// The engine that runs all plugins of this process.
 pub struct Runtime {
@@ -68,12 +68,12 @@ impl Runtime {
     /// Why it can never be called.
     pub fn load(&self, bytes: &[u8]) -> Result<Plugin, LoadError> {
         let known = self.cache.as_ref().and_then(|cache| cache.find(&self.engine, &digest(bytes)));
-        let (inspection, component) = if let Some((inspection, component)) = known {
+        let (inspection, component) = if let Some((Some(inspection), component)) = known {
             (inspection, Ok(component))
         } else {
             let inspection = inspect(bytes)?;
             let component = match &self.cache {
-                Some(cache) => cache.compile(&self.engine, bytes, &inspection),
+                Some(cache) => cache.compile(&self.engine, bytes, &inspection.digest, Some(&inspection)),
                 None => Component::new(&self.engine, bytes),
             };
             (inspection, component)
@@ -92,6 +92,32 @@ impl Runtime {
             addon: exports::addon::GuestIndices::new(&pre).ok(),
         };
         Ok(Plugin { inspection, engine: self.engine.clone(), pre, roles })
+    }
+
+    /// The engine, and compiled code, for what is no plugin: the host's own components.
+    pub(crate) fn workshop(&self) -> Workshop {
+        Workshop { engine: self.engine.clone(), cache: self.cache.clone() }
+    }
+}
+
+/// Compiles components that are the host's own.
+pub(crate) struct Workshop {
+    pub engine: Engine,
+    cache: Option<Cache>,
+}
+
+impl Workshop {
+    /// The component with this digest, if it was compiled before.
+    pub fn find(&self, digest: &str) -> Option<Component> {
+        self.cache.as_ref()?.find(&self.engine, digest).map(|(_, component)| component)
+    }
+
+    /// Compiles it, and keeps it under this digest.
+    pub fn compile(&self, digest: &str, bytes: &[u8]) -> wasmtime::Result<Component> {
+        match &self.cache {
+            Some(cache) => cache.compile(&self.engine, bytes, digest, None),
+            None => Component::new(&self.engine, bytes),
+        }
     }
 }
 

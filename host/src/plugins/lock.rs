@@ -74,6 +74,12 @@ pub struct Lock {
     /// Every image that a machine started from, by slot and path, for example `image-factory/image/SCHEMATIC/v1.11.5/nocloud-amd64.qcow2`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub images: BTreeMap<String, Image>,
+    /// Every chart that was fetched, by its address and version.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub charts: BTreeMap<String, Image>,
+    /// Manifests that addons have from elsewhere, by their address.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub manifests: BTreeMap<String, Image>,
 }
 
 /// Why the lock file says no.
@@ -124,6 +130,30 @@ pub enum LockError {
     Image {
         /// The image.
         image: String,
+        /// The digest that was pinned.
+        was: String,
+        /// The digest of what is served.
+        is: String,
+    },
+    /// A chart is not the one that was pinned.
+    #[error(
+        "chart {chart} is not what {FILE} says:\n  - digest: {was}\n  + digest: {is}\nif the change is meant, remove the lines of this chart from {FILE} and try again"
+    )]
+    Chart {
+        /// The chart.
+        chart: String,
+        /// The digest that was pinned.
+        was: String,
+        /// The digest of what is served.
+        is: String,
+    },
+    /// A manifest is not the one that was pinned.
+    #[error(
+        "the manifest at {address} is not what {FILE} says:\n  - digest: {was}\n  + digest: {is}\nif the change is meant, remove the lines of this address from {FILE} and apply again"
+    )]
+    Manifest {
+        /// Where it is.
+        address: String,
         /// The digest that was pinned.
         was: String,
         /// The digest of what is served.
@@ -287,6 +317,42 @@ impl Lock {
             Some(_) => Ok(()),
             None => {
                 lock.images.insert(name.to_owned(), image.clone());
+                lock.save(folder)
+            }
+        }
+    }
+
+    /// Pins a chart, in the same way.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, or in which the chart has another digest.
+    pub fn pin_chart(folder: &Path, name: &str, chart: &Image) -> Result<(), LockError> {
+        let mut lock = Self::load(folder)?;
+        match lock.charts.get(name) {
+            Some(known) if known.digest != chart.digest => {
+                Err(LockError::Chart { chart: name.to_owned(), was: known.digest.clone(), is: chart.digest.clone() })
+            }
+            Some(_) => Ok(()),
+            None => {
+                lock.charts.insert(name.to_owned(), chart.clone());
+                lock.save(folder)
+            }
+        }
+    }
+
+    /// Pins a manifest that an addon has from elsewhere, in the same way.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, or in which the manifest has another digest.
+    pub fn pin_manifest(folder: &Path, address: &str, manifest: &Image) -> Result<(), LockError> {
+        let mut lock = Self::load(folder)?;
+        match lock.manifests.get(address) {
+            Some(known) if known.digest != manifest.digest => {
+                Err(LockError::Manifest { address: address.to_owned(), was: known.digest.clone(), is: manifest.digest.clone() })
+            }
+            Some(_) => Ok(()),
+            None => {
+                lock.manifests.insert(address.to_owned(), manifest.clone());
                 lock.save(folder)
             }
         }

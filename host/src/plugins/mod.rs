@@ -17,6 +17,7 @@ pub use contract::{CONTRACT, Role};
 pub use error::{CallError, Cause, LoadError};
 pub use inspect::{Inspection, inspect};
 pub use instances::{Plugin, Runtime};
+pub(crate) use instances::{TICK, Workshop};
 pub use limits::Limits;
 pub use manifest::Manifest;
 

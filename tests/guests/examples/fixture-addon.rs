@@ -1,7 +1,9 @@
-//! An addon of the small world: workers get a label and a kernel argument, the cluster a ConfigMap.
+//! An addon of the small world: workers get a label and a kernel argument, the cluster what the settings say.
 
-use emhost_sdk::addon::Stage;
+use emhost_sdk::addon::{Stage, Wait};
 use emhost_sdk::{Addon, Attribute, Contribution, Document, Failure, Lifecycle, NodeRole, Site, Unit};
+use serde::Deserialize;
+use serde_json::Value;
 
 struct Fixture;
 
@@ -23,29 +25,59 @@ impl Addon for Fixture {
     }
 
     fn render(site: Site<'_>) -> Result<Vec<Stage>, Failure> {
-        let map = serde_json::json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "fixture", "namespace": "default"},
-            "data": {"cluster": site.cluster.name()},
-        });
-        let manifest = Document {
-            name: "fixture.json".to_owned(),
+        let settings: Settings = site.operation.read_settings()?;
+        Ok(settings.stages.into_iter().map(Wanted::stage).collect())
+    }
+}
+
+/// What tests want to have rendered.
+#[derive(Deserialize)]
+struct Settings {
+    #[serde(default)]
+    stages: Vec<Wanted>,
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    name: String,
+    #[serde(default)]
+    objects: Vec<Value>,
+    #[serde(default)]
+    sources: Vec<String>,
+    /// `apiVersion kind namespace name condition milliseconds`.
+    #[serde(default)]
+    waits: Vec<(String, String, Option<String>, String, String, u32)>,
+}
+
+impl Wanted {
+    fn stage(self) -> Stage {
+        let document = |object: Value| Document {
+            name: format!("{}.json", object["metadata"]["name"].as_str().unwrap_or_default()),
             media_type: "application/json".to_owned(),
-            body: map.to_string(),
+            body: object.to_string(),
             sensitive: false,
         };
-        Ok(vec![Stage {
-            name: "fixture".to_owned(),
-            manifests: vec![manifest],
-            sources: Vec::new(),
+        let wait = |(api_version, kind, namespace, name, condition, timeout_ms)| Wait {
+            api_version,
+            kind,
+            namespace,
+            name,
+            condition,
+            timeout_ms,
+        };
+        Stage {
+            name: self.name,
+            manifests: self.objects.into_iter().map(document).collect(),
+            sources: self.sources,
             charts: Vec::new(),
-            waits: Vec::new(),
-        }])
+            waits: self.waits.into_iter().map(wait).collect(),
+        }
     }
 }
 
 emhost_sdk::plugin!(
     Fixture: addon;
-    text = r#"{"name": "fixture-addon", "description": "a label and a ConfigMap for the small world", "asks": []}"#
+    text = r#"{"name": "fixture-addon", "description": "a label for the small world, and what tests want in a cluster",
+        "settings": {"type": "object"},
+        "asks": [{"grant": "secret:web-*", "why": "passwords of what it renders"}]}"#
 );

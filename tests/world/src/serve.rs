@@ -206,6 +206,7 @@ fn understand_http(method: &Method, uri: &http::Uri, body: &[u8]) -> Result<Wish
                 None => return refuse(400, "pods are asked for by node"),
             }
         }
+        ("GET", ["kube", "api", "v1", "namespaces", "kube-system", "configmaps"]) => Wish::Look(Look::KubeInventories),
         ("POST", ["kube", "api", "v1", "namespaces", namespace, "pods", name, "eviction"]) => {
             Wish::Act(Act::EvictPod((*namespace).to_owned(), (*name).to_owned()))
         }

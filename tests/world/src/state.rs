@@ -164,6 +164,7 @@ pub(crate) enum Look {
     Images,
     KubeNode(String),
     KubePods(String),
+    KubeInventories,
     Status(proto::Node),
     Members(proto::Cluster),
     Health(proto::Cluster),
@@ -344,6 +345,8 @@ impl State {
             Look::Images => Ok(body(&json!({"images": self.images.keys().collect::<Vec<_>>()}))),
             Look::KubeNode(name) => self.kube_node(name),
             Look::KubePods(node) => Ok(self.kube_pods(node)),
+            // No addon is ever applied here.
+            Look::KubeInventories => Ok(br#"{"kind": "ConfigMapList", "items": []}"#.to_vec()),
             Look::Status(node) => self.status(node),
             Look::Members(cluster) => self.members(cluster),
             Look::Health(cluster) => Ok(self.health(cluster)),

@@ -12,7 +12,7 @@ use emhost_tests::example::{Asked, Example};
 use emhost_tests::site::Ran;
 use serde_json::{Value, json};
 
-use server::Api;
+use server::{Api, until};
 
 /// A password that must never be seen.
 const PASSWORD: &str = "correct-horse-battery-staple-4711";
@@ -261,7 +261,7 @@ fn one_that_never_gets_ready_holds_back_the_next() {
     // Nothing is to be changed, and it is still not ready.
     lab.apply().ended(1).says(told).says("addon/more");
     api.create("/apis/apps/v1/namespaces/web/deployments", &deployment("web", "nginx:1.27"));
-    api.until("the deployment is available", || api.get(WEB).is_some_and(|web| web["status"]["availableReplicas"] == 1));
+    until("the deployment is available", || api.get(WEB).is_some_and(|web| web["status"]["availableReplicas"] == 1));
     lab.apply().ended(0);
     assert!(api.get("/api/v1/namespaces/web/configmaps/more").is_some());
     settled(&lab);
@@ -386,7 +386,7 @@ fn a_real_server_agrees() {
     lab.example.emhost(&["kubeconfig"]).ended(0);
     let simulated = lab.example.dial("10.5.0.11");
     let api = Api::new(&lab.example.read("kubeconfig").replace(&format!("{simulated}:6443"), &format!("{address}:6443")));
-    api.until("the server is ready", || api.can("/readyz") && api.can("/api/v1/namespaces/default"));
+    until("the server is ready", || api.can("/readyz") && api.can("/api/v1/namespaces/default"));
     lab.example.edit("site.yaml", "\nslots:\n", &format!("\nslots:\n  kubernetes: {{url: \"https://{address}:6443\"}}\n"));
 
     let here = |mut object: Value| {

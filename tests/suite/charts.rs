@@ -38,6 +38,18 @@ fn runtime() -> &'static Runtime {
     })
 }
 
+/// A chart by its reference, as an addon would name it.
+fn named(reference: &str) -> Chart {
+    Chart {
+        release: "demo".to_owned(),
+        namespace: "kube-system".to_owned(),
+        reference: reference.to_owned(),
+        version: String::new(),
+        digest: None,
+        values: "{}".to_owned(),
+    }
+}
+
 /// A cluster's folder with charts in it.
 struct Bench {
     helm: PathBuf,
@@ -51,7 +63,7 @@ impl Bench {
         let bench = Self { helm: component()?, folder: tempfile::tempdir().unwrap() };
         WARM.get_or_init(async || {
             bench.chart("warm", &[("templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")]);
-            bench.charts().render(&bench.named("./warm"), &kubernetes()).await.unwrap();
+            bench.charts().render(&named("./warm"), &kubernetes()).await.unwrap();
         })
         .await;
         Some(bench)
@@ -84,19 +96,8 @@ impl Bench {
         }
     }
 
-    fn named(&self, reference: &str) -> Chart {
-        Chart {
-            release: "demo".to_owned(),
-            namespace: "kube-system".to_owned(),
-            reference: reference.to_owned(),
-            version: String::new(),
-            digest: None,
-            values: "{}".to_owned(),
-        }
-    }
-
     async fn render(&self, name: &str, values: &Value) -> Result<Rendered, ChartError> {
-        let chart = Chart { values: values.to_string(), ..self.named(&format!("./{name}")) };
+        let chart = Chart { values: values.to_string(), ..named(&format!("./{name}")) };
         self.charts().render(&chart, &kubernetes()).await
     }
 
@@ -232,7 +233,7 @@ async fn what_a_chart_makes_at_random_stays_and_is_this_clusters_own() {
     let (Some(bench), Some(real)) = (Bench::new().await, real()) else { return };
     let cilium = real.charts.iter().find(|path| path.ends_with("cilium-1.18")).unwrap();
     copy(cilium, &bench.folder.path().join("cilium"));
-    let chart = Chart { release: "cilium".to_owned(), ..bench.named("cilium") };
+    let chart = Chart { release: "cilium".to_owned(), ..named("cilium") };
     let now = |time: &str| time.parse().unwrap();
     let render = async |charts: Charts| charts.render(&chart, &kubernetes()).await.unwrap_or_else(|error| panic!("{}", diagnosed(&error)));
     let first = render(bench.charts()).await;
@@ -344,14 +345,14 @@ async fn mistakes_are_told_in_helms_words_and_at_their_place() {
 
     let charts = bench.charts();
     for (chart, part) in [
-        (Chart { values: "[1]".to_owned(), ..bench.named("./app") }, "chart/values: the values of chart ./app are no map"),
-        (Chart { release: "Not A Name".to_owned(), ..bench.named("./app") }, "chart/release: "),
+        (Chart { values: "[1]".to_owned(), ..named("./app") }, "chart/values: the values of chart ./app are no map"),
+        (Chart { release: "Not A Name".to_owned(), ..named("./app") }, "chart/release: "),
         (
-            Chart { version: "9.9.9".to_owned(), values: r#"{"who":"me","deep":{"er":{"est":1}}}"#.to_owned(), ..bench.named("./app") },
+            Chart { version: "9.9.9".to_owned(), values: r#"{"who":"me","deep":{"er":{"est":1}}}"#.to_owned(), ..named("./app") },
             "it is version 1.2.3, and 9.9.9 was asked for",
         ),
-        (Chart { digest: Some("sha256:00".to_owned()), ..bench.named("./app") }, "is a folder, and a digest is given for it"),
-        (bench.named("./missing"), "cannot read the chart in ./missing"),
+        (Chart { digest: Some("sha256:00".to_owned()), ..named("./app") }, "is a folder, and a digest is given for it"),
+        (named("./missing"), "cannot read the chart in ./missing"),
     ] {
         let said = diagnosed(&charts.render(&chart, &kubernetes()).await.unwrap_err());
         assert!(said.contains(part), "{said}");
@@ -374,7 +375,7 @@ async fn a_chart_that_runs_wild_is_stopped() {
         ("eats", limits(10), &["was stopped: it needs more than the 256 MiB of memory it may have"]),
         ("deep", limits(10), &["went too deep", "nested reference name"]),
     ] {
-        let error = bench.charts().limited(limits).render(&bench.named(&format!("./{name}")), &kubernetes()).await.unwrap_err();
+        let error = bench.charts().limited(limits).render(&named(&format!("./{name}")), &kubernetes()).await.unwrap_err();
         let said = diagnosed(&error);
         assert!(parts.iter().any(|part| said.contains(part)), "{said}");
     }
@@ -426,8 +427,8 @@ async fn an_archive_is_pinned_where_it_is_first_seen() {
     let Some(bench) = Bench::new().await else { return };
     let template = |word: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {word}}}\n");
     bench.chart("app", &[("templates/a.yaml", &template("one"))]);
-    let served = Arc::new(Mutex::new(bench.packed("app")));
-    let body = Arc::clone(&served);
+    let archive = Arc::new(Mutex::new(bench.packed("app")));
+    let body = Arc::clone(&archive);
     let server = Server::new(move |_, request| match request.split(' ').nth(1) {
         Some("/app-1.2.3.tgz") => answer("302 Found", "location: /elsewhere/app.tgz\r\n", b""),
         Some("/elsewhere/app.tgz") => answer("200 OK", "", &body.lock().unwrap()),
@@ -436,7 +437,7 @@ async fn an_archive_is_pinned_where_it_is_first_seen() {
         Some("/busy.tgz") => answer("503 Busy", "", b"later"),
         _ => answer("404 Not Found", "", b"no such chart"),
     });
-    let named = |path: &str| Chart { version: "1.2.3".to_owned(), ..bench.named(&format!("{}{path}", server.url)) };
+    let named = |path: &str| Chart { version: "1.2.3".to_owned(), ..named(&format!("{}{path}", server.url)) };
     let chart = named("/app-1.2.3.tgz");
     let locked = Charts::new(runtime(), Lent { locked: true, ..bench.lent() });
     let said = diagnosed(&locked.render(&chart, &kubernetes()).await.unwrap_err());
@@ -445,7 +446,7 @@ async fn an_archive_is_pinned_where_it_is_first_seen() {
     let first = charts.render(&chart, &kubernetes()).await.unwrap_or_else(|error| panic!("{}", diagnosed(&error)));
     assert_eq!(first.manifests[0]["metadata"]["name"], "one");
     let lock = Lock::load(bench.folder.path()).unwrap();
-    assert_eq!(lock.charts[&chart.reference].size, served.lock().unwrap().len() as u64);
+    assert_eq!(lock.charts[&chart.reference].size, archive.lock().unwrap().len() as u64);
     // From now on it is known, and nobody is asked.
     let asked = server.asked();
     for charts in [charts, bench.charts(), Charts::new(runtime(), Lent { locked: true, ..bench.lent() })] {
@@ -455,7 +456,7 @@ async fn an_archive_is_pinned_where_it_is_first_seen() {
     // Somebody serves another one under the same address.
     std::fs::remove_dir_all(bench.folder.path().join("cache")).unwrap();
     bench.chart("app", &[("templates/a.yaml", &template("two"))]);
-    *served.lock().unwrap() = bench.packed("app");
+    *archive.lock().unwrap() = bench.packed("app");
     let said = diagnosed(&bench.charts().render(&chart, &kubernetes()).await.unwrap_err());
     assert!(said.contains("is not what emhost.lock says:\n  - digest: sha256:") && said.contains("\n  + digest: sha256:"), "{said}");
     let wrong = Chart { digest: Some(format!("sha256:{}", "0".repeat(64))), ..named("/elsewhere/app.tgz") };
@@ -492,8 +493,7 @@ async fn a_repository_has_a_list() {
         Some("/charts/files/app.tgz") => answer("200 OK", "", &chart),
         _ => answer("404 Not Found", "", b""),
     });
-    let named =
-        |chart: &str, version: &str| Chart { version: version.to_owned(), ..bench.named(&format!("{}/charts/{chart}", server.url)) };
+    let named = |chart: &str, version: &str| Chart { version: version.to_owned(), ..named(&format!("{}/charts/{chart}", server.url)) };
     let rendered =
         bench.charts().render(&named("app", "1.2.3"), &kubernetes()).await.unwrap_or_else(|error| panic!("{}", diagnosed(&error)));
     assert_eq!(rendered.manifests.len(), 1);
@@ -557,7 +557,7 @@ async fn a_registry_is_asked_as_others_ask_it() {
         }
     });
     let host = server.url.strip_prefix("http://").unwrap().to_owned();
-    let named = |path: &str, version: &str| Chart { version: version.to_owned(), ..bench.named(&format!("oci://{host}/{path}")) };
+    let named = |path: &str, version: &str| Chart { version: version.to_owned(), ..named(&format!("oci://{host}/{path}")) };
     let rendered =
         bench.charts().render(&named("charts/app", "1.2.3"), &kubernetes()).await.unwrap_or_else(|error| panic!("{}", diagnosed(&error)));
     assert_eq!(rendered.manifests.len(), 1);
@@ -611,7 +611,7 @@ async fn a_real_registry_gives_what_helm_pushed() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{}", String::from_utf8_lossy(&pushed.stderr));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let chart = Chart { version: "1.2.3+more".to_owned(), ..bench.named(&format!("oci://127.0.0.1:{port}/charts/app")) };
+    let chart = Chart { version: "1.2.3+more".to_owned(), ..named(&format!("oci://127.0.0.1:{port}/charts/app")) };
     let rendered = bench.charts().render(&chart, &kubernetes()).await.unwrap_or_else(|error| panic!("{}", diagnosed(&error)));
     assert_eq!((rendered.version.as_str(), rendered.manifests.len()), ("1.2.3+more", 1));
     let packed = std::fs::metadata(home.join("app-1.2.3+more.tgz")).unwrap().len();

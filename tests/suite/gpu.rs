@@ -196,7 +196,7 @@ fn a_device_that_a_machine_of_somebody_runs_with() {
 #[test]
 fn two_clusters_and_one_device() {
     let gpu = |example: &Example, node: &str| {
-        example.edit("nodes.yaml", &format!("{{name: {node}"), &format!("{{gpu: {{bdf: \"0000:01:00.0\"}}, name: {node}"))
+        example.edit("nodes.yaml", &format!("{{name: {node}"), &format!("{{gpu: {{bdf: \"0000:01:00.0\"}}, name: {node}"));
     };
     let blue = Example::new("two/blue");
     gpu(&blue, "blue-wk-1");
@@ -348,7 +348,7 @@ async fn talos_itself_takes_the_configuration_of_a_gpu_worker() {
     let bundle = secrets.context.secrets.get("talos_secrets").unwrap().unwrap();
     for (release, kubernetes) in [("v1.8.2", "v1.31.4"), ("v1.11.5", "v1.34.1"), ("v1.12.1", "v1.34.1"), ("v1.13.0", "v1.34.1")] {
         let change = |cluster: &mut emhost::inventory::Cluster| {
-            (cluster.os_version, cluster.kubernetes_version) = (release.to_owned(), kubernetes.to_owned())
+            (cluster.os_version, cluster.kubernetes_version) = (release.to_owned(), kubernetes.to_owned());
         };
         let kit = Kit::file(plugin("talos")).secret("talos_secrets", &bundle).cluster(change).load();
         let mut node = kit.node();

@@ -57,21 +57,22 @@ impl Api {
 
     /// Changes a part of an object, as this manager.
     #[track_caller]
-    pub fn merge(&self, path: &str, manager: &str, patch: &Value) {
-        self.change(&Method::PATCH, &format!("{path}?fieldManager={manager}"), Body::Merge(patch));
+    pub fn merge(&self, path: &str, manager: &str, part: &Value) {
+        self.change(&Method::PATCH, &format!("{path}?fieldManager={manager}"), Body::Merge(part));
     }
 
     #[track_caller]
     pub fn delete(&self, path: &str) {
         self.change(&Method::DELETE, path, Body::None);
     }
+}
 
-    #[track_caller]
-    pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
-        let begun = Instant::now();
-        while !holds() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+/// Waits for it, half a minute at most.
+#[track_caller]
+pub fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -36,7 +36,7 @@ pub(super) async fn contributions(run: &Arc<Run>, notes: &mut Vec<Diagnostic>) -
     run.watch.event(Event::Planning { what: "preparing secrets".to_owned() });
     let configurator = &run.crew.configurator;
     let prepared = run.look(Turn::Take, || async {
-        let context = configurator.looks(None);
+        let context = configurator.prepares();
         configurator.plugin.prepare(&context).await
     });
     prepared.await.map_err(|error| problems(&error))?;

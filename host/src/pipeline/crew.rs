@@ -148,6 +148,11 @@ impl Worker {
         context
     }
 
+    /// What a call that makes secrets is lent. It asks nobody, and keys take their time on a machine that is busy.
+    pub fn prepares(&self) -> Context {
+        self.acts(None, Arc::new(MemoryJournal::default()))
+    }
+
     /// What a call that may make a change is lent: the journal it is written down in comes with it.
     pub fn acts(&self, unit: Option<&UnitId>, journal: Arc<dyn Journal>) -> Context {
         Context {

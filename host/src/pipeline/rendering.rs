@@ -83,7 +83,7 @@ impl Scribes {
     /// # Errors
     /// Everything that keeps a node from being rendered.
     pub async fn render(self: Arc<Self>, boot_of: &BTreeMap<String, String>) -> Result<Vec<Rendered>, Problems> {
-        self.configurator.plugin.prepare(&self.configurator.looks(None)).await.map_err(|error| problems(&error))?;
+        self.configurator.plugin.prepare(&self.configurator.prepares()).await.map_err(|error| problems(&error))?;
         let nodes = self.now.get().nodes.clone();
         let merged = each(nodes.iter().cloned(), |node| {
             let scribes = Arc::clone(&self);

@@ -24,7 +24,7 @@ pub use inventory::{Cluster, Node, NodeRole};
 pub use operations::Operation;
 pub use roles::{
     Addon, BootSource, Configurator, Distro, DistroBackup, Gpu, Lifecycle, Provisioner, Site, Unit, addon, boot_source, distro, gpu,
-    provisioner,
+    nothing, provisioner,
 };
 pub use types::{
     Action, Again, Artifact, Attribute, Boot, Change, Contribution, Diagnostic, Disruption, Document, Failure, FailureKind, FieldChange,

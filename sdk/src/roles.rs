@@ -167,20 +167,25 @@ pub trait DistroBackup {
     fn restore(site: Site<'_>, source: &Archive, state: Option<State>) -> Answer<Step>;
 }
 
+/// A contribution that asks for nothing.
+pub fn nothing() -> Contribution {
+    Contribution {
+        devices: Vec::new(),
+        machine: Vec::new(),
+        extensions: Vec::new(),
+        kernel_args: Vec::new(),
+        patches: Vec::new(),
+        labels: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
 /// Renders what runs in the cluster.
 #[expect(clippy::missing_errors_doc, reason = "every function may fail as the contract says")]
 pub trait Addon {
     /// What nodes must have for this addon.
     fn contribute(_unit: Unit<'_>) -> Answer<Contribution> {
-        Ok(Contribution {
-            devices: Vec::new(),
-            machine: Vec::new(),
-            extensions: Vec::new(),
-            kernel_args: Vec::new(),
-            patches: Vec::new(),
-            labels: Vec::new(),
-            attributes: Vec::new(),
-        })
+        Ok(nothing())
     }
     /// What to apply, in order.
     fn render(site: Site<'_>) -> Answer<Vec<Stage>>;

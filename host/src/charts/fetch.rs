@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use futures::StreamExt as _;
@@ -15,6 +14,7 @@ use super::component::digest;
 use super::error::ChartError;
 use super::reference::{Listed, Reference, Repository, is_digest, is_here};
 use crate::capabilities::trust;
+use crate::plugins::write;
 use crate::redact::{one_line, printable};
 
 /// The largest archive, and the largest answer of a registry beside it.
@@ -38,7 +38,7 @@ impl Shelf {
     /// Keeps a chart. A shelf that cannot be written costs time, not the run.
     pub fn keep(&self, name: &str, bytes: &[u8]) {
         if let Some(place) = self.place(name) {
-            let _ = write(&place, bytes);
+            let _ = keep(&place, bytes);
         }
     }
 
@@ -48,21 +48,11 @@ impl Shelf {
     }
 }
 
-fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn keep(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let temporary = file.with_extension(format!("tmp-{}-{:x}", std::process::id(), rand::random::<u64>()));
-    let written = (|| {
-        let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        out.write_all(bytes)?;
-        fs::rename(&temporary, file)
-    })();
-    if written.is_err() {
-        // The first error is the one to know.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    write(file, bytes)
 }
 
 /// Fetches the archive. A folder is not fetched.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wasmtime::component::{Component, InstancePre, Linker, ResourceTable};
-use wasmtime::{Engine, ResourceLimiter, Store, Trap, UpdateDeadline};
+use wasmtime::{Engine, ResourceLimiter, Store, Trap};
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::dice::{Dice, Standing};
 use crate::capabilities::Exceeded;
-use crate::plugins::{Limits, TICK};
+use crate::plugins::Limits;
 
 /// How much of what Helm complains about is kept.
 const WORDS: usize = 4 << 10;
@@ -92,18 +92,7 @@ impl Renderer {
         let room = Room { wasi: builder.build(), table: ResourceTable::new(), memory: limits.memory };
         let mut store = Store::new(&self.engine, room);
         store.limiter(|room| room);
-        store.set_hostcall_fuel(limits.crossing);
-        let most = limits.cpu.as_millis() / TICK.as_millis();
-        let cpu = limits.cpu;
-        let mut ticks = 0;
-        store.epoch_deadline_callback(move |_| {
-            ticks += 1;
-            if ticks > most {
-                return Err(Exceeded(format!("computed for more than the {cpu:?} it may")).into());
-            }
-            Ok(UpdateDeadline::Yield(1))
-        });
-        store.set_epoch_deadline(1);
+        limits.meter(&mut store);
         let instance = self.pre.instantiate_async(&mut store).await?;
         match source {
             Source::Archive(bytes) => {

@@ -143,7 +143,7 @@ fn is_own(file: &Path) -> bool {
 
 /// Writes a file whole or not at all. Each writer has one of its own and the last rename wins: of two
 /// processes at once, a reader sees the work of one.
-fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = file.with_extension(format!("tmp-{}-{:x}", std::process::id(), rand::random::<u64>()));
     let written = (|| {
         let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use wasmtime::component::{Component, HasSelf, Instance, InstancePre, Linker, Resource, ResourceTable};
-use wasmtime::{Config, Engine, Store, Trap, UpdateDeadline};
+use wasmtime::{Config, Engine, Store, Trap};
 use wasmtime_wasi::random::Deterministic;
 use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
@@ -265,21 +265,8 @@ impl Plugin {
             Guest { call: Arc::clone(call), table, wasi: wasi(call), http: WasiHttpCtx::new(), outgoing: Outgoing::new(Arc::clone(call)) };
         let mut store = Store::new(&self.engine, guest);
         store.limiter(|guest| guest);
-        store.set_hostcall_fuel(call.limits.crossing);
         store.set_max_component_handles(call.limits.handles);
-        // One tick at a time: a tick counts only if the guest was computing when it came, so
-        // waiting is free; and the guest steps aside, so the wall clock can end it too.
-        let most = call.limits.cpu.as_millis() / TICK.as_millis();
-        let mut ticks = 0;
-        let cpu = call.limits.cpu;
-        store.epoch_deadline_callback(move |_| {
-            ticks += 1;
-            if ticks > most {
-                return Err(Exceeded(format!("computed for more than the {cpu:?} it may")).into());
-            }
-            Ok(UpdateDeadline::Yield(1))
-        });
-        store.set_epoch_deadline(1);
+        call.limits.meter(&mut store);
         let instance = self.pre.instantiate_async(&mut store).await?;
         Ok(Live { store, instance, roles: &self.roles, operation, cluster, node })
     }

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use wasmtime::{Store, UpdateDeadline};
+
+use super::instances::TICK;
+use crate::capabilities::Exceeded;
+
 /// The limits of one call. What exceeds one ends the call, never the host.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -57,5 +62,26 @@ impl Default for Limits {
             messages: 2000,
             archive: 4 << 30,
         }
+    }
+}
+
+impl Limits {
+    /// Bounds what crosses and how long is computed in a store.
+    ///
+    /// One tick at a time: a tick counts only if the guest was computing when it came, so waiting is free; and the guest steps aside,
+    /// so the wall clock can end it too.
+    pub(crate) fn meter<T: 'static>(&self, store: &mut Store<T>) {
+        store.set_hostcall_fuel(self.crossing);
+        let most = self.cpu.as_millis() / TICK.as_millis();
+        let mut ticks = 0;
+        let cpu = self.cpu;
+        store.epoch_deadline_callback(move |_| {
+            ticks += 1;
+            if ticks > most {
+                return Err(Exceeded(format!("computed for more than the {cpu:?} it may")).into());
+            }
+            Ok(UpdateDeadline::Yield(1))
+        });
+        store.set_epoch_deadline(1);
     }
 }

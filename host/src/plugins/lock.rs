@@ -309,17 +309,7 @@ impl Lock {
     /// # Errors
     /// A file that cannot be read or written, or in which the image has another digest.
     pub fn pin_image(folder: &Path, name: &str, image: &Image) -> Result<(), LockError> {
-        let mut lock = Self::load(folder)?;
-        match lock.images.get(name) {
-            Some(known) if known.digest != image.digest => {
-                Err(LockError::Image { image: name.to_owned(), was: known.digest.clone(), is: image.digest.clone() })
-            }
-            Some(_) => Ok(()),
-            None => {
-                lock.images.insert(name.to_owned(), image.clone());
-                lock.save(folder)
-            }
-        }
+        Self::pin(folder, |lock| &mut lock.images, name, image, |image, was, is| LockError::Image { image, was, is })
     }
 
     /// Pins a chart, in the same way.
@@ -327,17 +317,7 @@ impl Lock {
     /// # Errors
     /// A file that cannot be read or written, or in which the chart has another digest.
     pub fn pin_chart(folder: &Path, name: &str, chart: &Image) -> Result<(), LockError> {
-        let mut lock = Self::load(folder)?;
-        match lock.charts.get(name) {
-            Some(known) if known.digest != chart.digest => {
-                Err(LockError::Chart { chart: name.to_owned(), was: known.digest.clone(), is: chart.digest.clone() })
-            }
-            Some(_) => Ok(()),
-            None => {
-                lock.charts.insert(name.to_owned(), chart.clone());
-                lock.save(folder)
-            }
-        }
+        Self::pin(folder, |lock| &mut lock.charts, name, chart, |chart, was, is| LockError::Chart { chart, was, is })
     }
 
     /// Pins a manifest that an addon has from elsewhere, in the same way.
@@ -345,14 +325,23 @@ impl Lock {
     /// # Errors
     /// A file that cannot be read or written, or in which the manifest has another digest.
     pub fn pin_manifest(folder: &Path, address: &str, manifest: &Image) -> Result<(), LockError> {
+        Self::pin(folder, |lock| &mut lock.manifests, address, manifest, |address, was, is| LockError::Manifest { address, was, is })
+    }
+
+    fn pin(
+        folder: &Path,
+        of: fn(&mut Self) -> &mut BTreeMap<String, Image>,
+        name: &str,
+        seen: &Image,
+        differs: fn(String, String, String) -> LockError,
+    ) -> Result<(), LockError> {
         let mut lock = Self::load(folder)?;
-        match lock.manifests.get(address) {
-            Some(known) if known.digest != manifest.digest => {
-                Err(LockError::Manifest { address: address.to_owned(), was: known.digest.clone(), is: manifest.digest.clone() })
-            }
+        let pins = of(&mut lock);
+        match pins.get(name) {
+            Some(known) if known.digest != seen.digest => Err(differs(name.to_owned(), known.digest.clone(), seen.digest.clone())),
             Some(_) => Ok(()),
             None => {
-                lock.manifests.insert(address.to_owned(), manifest.clone());
+                pins.insert(name.to_owned(), seen.clone());
                 lock.save(folder)
             }
         }

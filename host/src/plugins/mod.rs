@@ -13,11 +13,12 @@ pub mod manifest;
 mod roles;
 
 pub use cache::Cache;
+pub(crate) use cache::write;
 pub use contract::{CONTRACT, Role};
 pub use error::{CallError, Cause, LoadError};
 pub use inspect::{Inspection, inspect};
+pub(crate) use instances::Workshop;
 pub use instances::{Plugin, Runtime};
-pub(crate) use instances::{TICK, Workshop};
 pub use limits::Limits;
 pub use manifest::Manifest;
 

@@ -3,7 +3,7 @@
 use emhost_factory_client::Version;
 use emhost_sdk::gpu::Device;
 use emhost_sdk::types::Passthrough;
-use emhost_sdk::{Attribute, Contribution, Document, Failure};
+use emhost_sdk::{Attribute, Contribution, Document, Failure, nothing};
 
 use crate::assign::entry;
 use crate::drivers;
@@ -29,15 +29,7 @@ fn attribute(key: &str, value: impl Into<String>) -> Attribute {
 /// # Errors
 /// No driver of this version of Talos runs one of them.
 pub fn contribution(devices: &[Device], version: &Version, shown: Shown, settings: Settings) -> Result<Contribution, Failure> {
-    let mut all = Contribution {
-        devices: Vec::new(),
-        machine: Vec::new(),
-        extensions: Vec::new(),
-        kernel_args: Vec::new(),
-        patches: Vec::new(),
-        labels: Vec::new(),
-        attributes: Vec::new(),
-    };
+    let mut all = nothing();
     if devices.is_empty() {
         return Ok(all);
     }

@@ -11,7 +11,7 @@ mod nvidia;
 mod traefik;
 
 use emhost_sdk::addon::{Chart, Stage};
-use emhost_sdk::{Attribute, Contribution, Diagnostic, Document, Failure};
+use emhost_sdk::{Attribute, Contribution, Diagnostic, Document, Failure, nothing};
 use serde_json::Value;
 
 use crate::entry::Entry;
@@ -147,13 +147,9 @@ impl Wish {
             sensitive: false,
         };
         Contribution {
-            devices: Vec::new(),
-            machine: Vec::new(),
-            extensions: Vec::new(),
-            kernel_args: Vec::new(),
             patches: self.patches.into_iter().map(patch).collect(),
             labels: self.labels.into_iter().map(|(key, value)| Attribute { key: key.to_owned(), value: value.to_owned() }).collect(),
-            attributes: Vec::new(),
+            ..nothing()
         }
     }
 }
